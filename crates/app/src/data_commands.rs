@@ -1,0 +1,91 @@
+//! `tbps data`: make, check and look at data.
+
+use crate::cli::DataCommand;
+use crate::failure::Failure;
+use crate::run_dir::{write_atomically, write_json};
+use crate::{data_check, print};
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use safetensors::tensor::{Dtype, TensorView};
+use std::fs;
+use std::path::Path;
+use tbps_data::synth::{self, Preset};
+use tbps_data::{Dataset, ImageSize, Tokenizer, pixels};
+
+/// Most tokens of a caption in CLIP.
+const CONTEXT_LENGTH: usize = 77;
+
+pub(crate) fn run(command: DataCommand) -> Result<()> {
+    match command {
+        DataCommand::Synth { preset, seed, out } => synthesise(&preset, seed, &out),
+        DataCommand::Check { dir, json } => check(&dir, json.as_deref()),
+        DataCommand::Tokens { file, texts } => tokens(file.as_deref(), texts),
+        DataCommand::Pixels { image, image_size, out } => write_pixels(&image, &image_size, &out),
+    }
+}
+
+fn synthesise(preset: &str, seed: u64, out: &Path) -> Result<()> {
+    let preset: Preset = preset.parse().map_err(|e| Failure::usage(format!("--preset: {e}")))?;
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("drawing people {bar:40} {pos}/{len} {eta}") {
+        bar.set_style(style);
+    }
+    let summary = synth::generate(preset, seed, out, &|done, total| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    })?;
+    bar.finish_and_clear();
+    for (name, split) in [("train", summary.train), ("val", summary.val), ("test", summary.test)] {
+        let (ids, images, captions) = (split.ids, split.images, split.captions);
+        print(&format!("{name:5}  {ids} people, {images} images, {captions} captions\n"))?;
+    }
+    Ok(())
+}
+
+fn check(dir: &Path, json: Option<&Path>) -> Result<()> {
+    let dataset = Dataset::open(dir)?;
+    let report = data_check::full(&dataset);
+    if let Some(path) = json {
+        write_json(path, &report)?;
+    }
+    for fault in &report.faults {
+        print(&format!("{fault}\n"))?;
+    }
+    match report.faults.len() {
+        0 => print(&format!("{}: {} images, no fault\n", dir.display(), report.num_images)),
+        n => bail!("{}: {n} fault(s) in {} images", dir.display(), report.num_images),
+    }
+}
+
+fn tokens(file: Option<&Path>, mut texts: Vec<String>) -> Result<()> {
+    if let Some(path) = file {
+        let content = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        texts.extend(content.lines().map(str::to_owned));
+    }
+    if texts.is_empty() {
+        return Err(Failure::usage("give a TEXT or --file FILE"));
+    }
+    let tokenizer = Tokenizer::new(Tokenizer::CLIP_VOCAB_SIZE)?;
+    for text in &texts {
+        let ids = serde_json::to_string(&tokenizer.encode(text, CONTEXT_LENGTH))?;
+        print(&format!("{ids}\n"))?;
+    }
+    Ok(())
+}
+
+fn write_pixels(image: &Path, size: &str, out: &Path) -> Result<()> {
+    let size = parse_size(size)?;
+    let values = pixels(image, size)?;
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let view = TensorView::new(Dtype::F32, vec![3, size.height, size.width], &bytes)?;
+    write_atomically(out, &safetensors::serialize([("pixels", view)], None)?)
+}
+
+/// `HxW` in pixels.
+fn parse_size(text: &str) -> Result<ImageSize> {
+    let parts = text.split_once('x').and_then(|(h, w)| Some((h.parse().ok()?, w.parse().ok()?)));
+    match parts {
+        Some((height, width)) => Ok(ImageSize { height, width }),
+        None => Err(Failure::usage(format!("--image-size {text}: expected HxW, such as 384x128"))),
+    }
+}

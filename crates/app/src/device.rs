@@ -1,0 +1,72 @@
+//! The device a command runs on. Adding a backend is a variant here and a cargo feature.
+
+use crate::failure::Failure;
+use anyhow::Result;
+use burn::tensor::Device;
+use std::fmt;
+use std::str::FromStr;
+
+/// `flex` (CPU) or `cuda[:index]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceName {
+    Flex,
+    Cuda(usize),
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':').unwrap_or((text, "0")) {
+            ("flex", "0") => Ok(Self::Flex),
+            ("cuda", index) => index.parse().map(Self::Cuda).map_err(|_| expected(text)),
+            _ => Err(expected(text)),
+        }
+    }
+}
+
+fn expected(text: &str) -> String {
+    format!("`{text}` is no device: expected flex or cuda[:index]")
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flex => f.write_str("flex"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+impl DeviceName {
+    /// Opens the device, without autodiff.
+    ///
+    /// # Errors
+    /// A usage failure when this build has no such backend.
+    pub(crate) fn open(self) -> Result<Device> {
+        match self {
+            Self::Flex => Ok(Device::flex()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(index) => Ok(Device::cuda(index)),
+            #[cfg(not(feature = "cuda"))]
+            Self::Cuda(_) => Err(Failure::usage(
+                "this build has no CUDA backend: build with `--features cuda`, or use --device flex",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_shown() {
+        for (text, shown) in [("flex", "flex"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")] {
+            assert_eq!(text.parse::<DeviceName>().unwrap().to_string(), shown);
+        }
+        for text in ["cpu", "flex:1", "cuda:x", ""] {
+            assert_eq!(text.parse::<DeviceName>(), Err(expected(text)));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `tbps`: trains text-based person search and measures what it costs.
+
+mod checkpoint;
+mod cli;
+mod config;
+mod data_check;
+mod data_commands;
+mod device;
+mod eval_command;
+mod evaluate;
+mod failure;
+mod feed;
+mod learner;
+mod learner_metrics;
+mod memory;
+mod optimizer;
+mod provenance;
+mod records;
+mod renderer;
+mod report;
+mod run_dir;
+mod session;
+mod state;
+mod train;
+
+use anyhow::Result;
+use clap::Parser;
+use cli::{Cli, Command};
+use config::Config;
+use failure::Failure;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use tbps_metrics::memory::alloc;
+
+/// Counts every byte, so that peaks are exact.
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+fn main() -> ExitCode {
+    die_with_parent();
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {}", format!("{error:#}").replace('\n', " ")));
+            ExitCode::from(Failure::exit_status(&error))
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Train(args) => {
+            let config = Config::load(&args.config, &args.overrides)?;
+            session::run(config, &args.out, args.device, args.resume)
+        }
+        Command::Eval(args) => eval_command::run(&args),
+        Command::Data(command) => data_commands::run(command),
+        Command::Report(args) => {
+            report::write(&args.runs, args.lang)?;
+            print(&format!("{}\n", args.runs.join("report.html").display()))
+        }
+    }
+}
+
+/// A child of `cargo xtask ablate` ends with its parent, also when that is killed: its standard
+/// input is a pipe that only the parent holds open.
+fn die_with_parent() {
+    if std::env::var_os("TBPS_DIE_WITH_STDIN").is_none() {
+        return;
+    }
+    std::thread::spawn(|| {
+        let mut sink = [0; 64];
+        while std::io::stdin().read(&mut sink).is_ok_and(|n| n > 0) {}
+        std::process::exit(130);
+    });
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A line for the person at the terminal.
+pub(crate) fn say(line: &str) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,166 @@
+//! The records of a run: a line of `metrics.jsonl` per logged step and per evaluation, and
+//! `summary.json` at the end. Keys that end in `_s` are times in seconds.
+
+use crate::run_dir::{RunDir, append};
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use tbps_metrics::chrono::Elapsed;
+use tbps_metrics::retrieval::Scores;
+
+/// A line of `metrics.jsonl`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Record {
+    Step(StepRecord),
+    Eval(EvalRecord),
+}
+
+/// An optimizer step, made or skipped.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepRecord {
+    pub(crate) step: u64,
+    pub(crate) epoch: usize,
+    pub(crate) loss: f32,
+    pub(crate) lr: f64,
+    /// Before clipping; null when it is not finite.
+    pub(crate) grad_norm: Option<f32>,
+    pub(crate) scale: Option<f32>,
+    pub(crate) skipped: bool,
+    pub(crate) train_s: f64,
+    pub(crate) e2e_s: f64,
+}
+
+/// An evaluation on the selection split.
+#[derive(Debug, Serialize)]
+pub(crate) struct EvalRecord {
+    pub(crate) step: u64,
+    pub(crate) epoch: usize,
+    /// Text to image, of the weights that are selected on: the average's when there is one.
+    pub(crate) val: Percent,
+    /// Text to image, of the weights that are trained.
+    pub(crate) val_raw: Percent,
+    /// Image to text, of the weights that are selected on.
+    pub(crate) val_i2t: Percent,
+    pub(crate) best: bool,
+    pub(crate) train_s: f64,
+    pub(crate) e2e_s: f64,
+    pub(crate) eval_s: f64,
+}
+
+/// Scores in percent, as records show them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Percent {
+    pub(crate) r1: f64,
+    pub(crate) r5: f64,
+    pub(crate) r10: f64,
+    pub(crate) map: f64,
+    pub(crate) minp: f64,
+}
+
+impl From<&Scores> for Percent {
+    fn from(s: &Scores) -> Self {
+        Self { r1: s.r1, r5: s.r5, r10: s.r10, map: s.map, minp: s.minp }
+    }
+}
+
+/// `metrics.jsonl`, open at its end.
+pub(crate) struct MetricsLog {
+    file: File,
+}
+
+/// What the clocks showed at the last line, of whatever kind.
+#[derive(Deserialize)]
+struct Times {
+    train_s: f64,
+    e2e_s: f64,
+}
+
+impl MetricsLog {
+    /// Opens the log of a run that goes on from a point at which the log had `len` bytes: what was
+    /// written after it is cut off, since it will be written again.
+    ///
+    /// `elapsed` moves to the times of the last line that is cut off: time that was spent counts,
+    /// also when its work is lost.
+    pub(crate) fn open(run: &RunDir, len: u64, elapsed: &mut Elapsed) -> Result<Self> {
+        let path = run.metrics();
+        let written = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let lost = written.get(len as usize..).unwrap_or_default();
+        let last = lost.split(|b| *b == b'\n').rev().find_map(|l| serde_json::from_slice(l).ok());
+        if let Some(Times { train_s, e2e_s }) = last {
+            elapsed.train_s = elapsed.train_s.max(train_s);
+            elapsed.e2e_s = elapsed.e2e_s.max(e2e_s);
+        }
+        let file = append(&path)?;
+        file.set_len(len).with_context(|| format!("cannot cut {}", path.display()))?;
+        Ok(Self { file })
+    }
+
+    pub(crate) fn write(&mut self, record: &Record) -> Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.file.write_all(&line).context("cannot write metrics.jsonl")
+    }
+
+    /// Bytes written, after the disk has them.
+    pub(crate) fn sync(&self) -> Result<u64> {
+        self.file.sync_all().context("cannot write metrics.jsonl")?;
+        Ok(self.file.metadata()?.len())
+    }
+}
+
+/// `summary.json`: the result of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) cell: String,
+    pub(crate) seed: u64,
+    pub(crate) status: Status,
+    /// What went wrong and what to try; null when done.
+    pub(crate) message: Option<String>,
+    pub(crate) epochs: usize,
+    pub(crate) best_epoch: Option<usize>,
+    pub(crate) val: Option<Percent>,
+    pub(crate) val_raw: Option<Percent>,
+    pub(crate) test: Option<Percent>,
+    pub(crate) train_s_to_best: Option<f64>,
+    pub(crate) e2e_s_to_best: Option<f64>,
+    pub(crate) train_s: f64,
+    pub(crate) e2e_s: f64,
+    pub(crate) eval_s: f64,
+    pub(crate) checkpoint_s: f64,
+    pub(crate) warmup_s: f64,
+    pub(crate) time_to_target: Vec<TargetRecord>,
+    pub(crate) samples_per_s: Option<f64>,
+    pub(crate) steps: u64,
+    pub(crate) skipped_steps: u64,
+    pub(crate) executed_steps: u64,
+    pub(crate) final_scale: Option<f32>,
+    #[serde(flatten)]
+    pub(crate) memory: crate::memory::MemoryRecord,
+    pub(crate) best_weights_sha256: Option<String>,
+    pub(crate) tf32: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    Done,
+    Failed,
+    Oom,
+    Diverged,
+}
+
+/// When a validation t2i R@1 was first reached; nulls when it was not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TargetRecord {
+    pub(crate) r1: f64,
+    pub(crate) train_s: Option<f64>,
+    pub(crate) e2e_s: Option<f64>,
+    pub(crate) epoch: Option<usize>,
+}

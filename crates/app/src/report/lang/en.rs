@@ -1,0 +1,172 @@
+//! English.
+
+use super::Words;
+
+pub(super) const WORDS: Words = Words {
+    title: "Time and memory to train text-based person search",
+    matrix: "Matrix",
+
+    answer: "{cell} reaches its best validation checkpoint in {time} {time_unit} of training and \
+             {memory} GiB ({basis}), against {base_time} {time_unit} and {base_memory} GiB for \
+             FP32: {time_change} and {memory_change}, at a validation text-to-image R@1 of {r1}% \
+             against {base_r1}% ({verdict}).",
+    answer_none: "No configuration trains cheaper than FP32 without losing validation accuracy.",
+    answer_no_baseline: "The FP32 baseline is not done, so no saving can be stated yet.",
+    answer_only_baseline: "Only the FP32 baseline is done, so nothing can be compared yet.",
+    time_change: ["{percent}% less time", "{percent}% more time"],
+    memory_change: ["{percent}% less memory", "{percent}% more memory"],
+    not_tested: "difference not tested",
+    most_accurate: "Highest validation R@1",
+    fastest: "Shortest training to its best",
+    smallest: "Least memory",
+
+    cells_heading: "The eight configurations",
+    cells_note: "Each at its checkpoint with the best validation R@1. Less: percent below FP32; \
+                 a negative number is more than FP32.",
+    plots_heading: "Plots",
+    curves_title: "Validation R@1 over training time",
+    curves_note: "Text-to-image R@1 at each evaluation. A dot is the selected checkpoint, a cross \
+                  where a run that is not done stopped; dashed lines have recomputation (GC) on.",
+    trade_title: "Memory against time",
+    trade_note: "Training time to the best validation checkpoint, and peak memory. Lower left is \
+                 cheaper; a hollow point has recomputation (GC) on.",
+    savings_title: "Savings against FP32",
+    savings_note: "Percent less than FP32: peak memory, and training time to the best checkpoint. \
+                   A bar to the left of 0 is more than FP32.",
+    not_drawn: "Not drawn: {cells}.",
+    no_plot: "No finished run to draw.",
+    plots_elsewhere: "The plots are in report.html.",
+    axis_time: "Training time",
+    axis_time_to_best: "Training time to best",
+    axis_r1: "Validation R@1 (%)",
+    axis_savings: "Less than FP32 (%)",
+    time_word: "Training time",
+    memory_word: "Peak memory",
+
+    effects_heading: "What each technique does by itself",
+    effects_note: "One technique switched on, the other two fixed. Less: percent below the \
+                   configuration without it; a negative number is more.",
+    accuracy_heading: "Retrieval accuracy",
+    accuracy_note: "Validation, text to image, at the selected checkpoint. Differences in \
+                    percentage points with their 95% interval.",
+    time_heading: "Time",
+    time_note: "Training time leaves out evaluation, checkpoint writes and warm-up; end-to-end \
+                has everything.",
+    targets_heading: "Time to a target",
+    targets_note: "Training time until validation R@1 first reached the target.",
+    memory_heading: "Memory",
+    memory_note: "Peaks of the whole process. Tape: the activation memory held between forward \
+                  and backward.",
+    stability_heading: "Steps and loss scale",
+    stability_note: "A skipped step had a non-finite gradient: the scale halves and nothing else \
+                     changes. Executed steps count over all attempts of a resumed run.",
+    test_heading: "Test split",
+    test_note: "Read once, for the checkpoint selected on validation.",
+    columns_not_measured: "Not measured in any run: {columns}.",
+
+    limits_heading: "Limits",
+    limit_device: "Device: {devices}. Other hardware may save more or less.",
+    limit_dataset: "Dataset: {datasets}. Nothing is measured on any other.",
+    limit_one_seed: "One seed ({seeds}): how much the numbers vary from run to run is not measured.",
+    limit_seeds: "Seeds {seeds}: numbers are the median, with lowest and highest in parentheses.",
+    limit_selection: "Checkpoints are selected on validation, so validation scores are somewhat \
+                      optimistic.",
+    limit_test_selection: "At least one run selected its checkpoint on the test split: its scores \
+                           are not comparable with selection on validation.",
+    limit_interval: "Intervals resample the {queries} validation queries {resamples} times. They \
+                     cover the choice of queries, not the randomness of training, and treat the \
+                     captions of one person as independent.",
+    limit_memory: "Memory is compared by {basis}.",
+    limit_tf32: "f32 matrix products ran in TF32 on tensor cores: {cells}.",
+    limit_not_done: "Not done, and left out of every comparison: {runs}.",
+
+    formulas_heading: "How the numbers are computed",
+    formulas: &[
+        ("median_of_seeds", "median of the finished seeds; range: lowest and highest"),
+        (
+            "paired_bootstrap",
+            "mean over queries of the difference in hits at rank 1, in percentage points; range: \
+             95% percentile interval over resampled queries",
+        ),
+        ("percent_less", "100 x (1 - value / base value)"),
+        ("percent_more", "100 x (value / base value - 1)"),
+    ],
+    provenance_heading: "Provenance of the runs",
+    provenance_note: "From each run's run.json.",
+    provenance_key: "Key",
+    provenance_value: "Value",
+    all_runs: "all runs",
+    without_record: "no run.json",
+
+    configuration: "Configuration",
+    status_word: "Status",
+    technique: "Technique",
+    comparison: "Without → with",
+    difference_to_fp32: "R@1 against FP32",
+    difference_to_twin: "R@1 against the same in FP32",
+    difference: "R@1 difference",
+    baseline: "baseline",
+    columns: &[
+        ("val_r1", "R@1"),
+        ("val_r5", "R@5"),
+        ("val_r10", "R@10"),
+        ("val_map", "mAP"),
+        ("val_minp", "mINP"),
+        ("val_raw_r1", "R@1, raw weights"),
+        ("test_r1", "R@1"),
+        ("test_r5", "R@5"),
+        ("test_r10", "R@10"),
+        ("test_map", "mAP"),
+        ("test_minp", "mINP"),
+        ("best_epoch", "Best epoch"),
+        ("epochs", "Epochs"),
+        ("train_s_to_best", "Training to best"),
+        ("train_s_to_best_less", "Less time"),
+        ("e2e_s_to_best", "End-to-end to best"),
+        ("e2e_s_to_best_less", "Less end-to-end"),
+        ("train_s", "Whole training"),
+        ("e2e_s", "Whole end-to-end"),
+        ("warmup_s", "Warm-up"),
+        ("samples_per_s", "Throughput"),
+        ("samples_per_s_more", "More throughput"),
+        ("peak_memory", "Peak memory"),
+        ("peak_memory_less", "Less memory"),
+        ("tape_less", "Less tape"),
+        ("peak_vram_gib", "Peak VRAM"),
+        ("peak_pool_in_use_gib", "Pool in use"),
+        ("peak_pool_reserved_gib", "Pool reserved"),
+        ("peak_host_gib", "Peak host (resident)"),
+        ("peak_alloc_gib", "Peak host (allocated)"),
+        ("resident_alloc_gib", "Between steps"),
+        ("tape_gib", "Tape"),
+        ("peak_eval_gib", "Peak in evaluation"),
+        ("steps", "Steps"),
+        ("executed_steps", "Executed steps"),
+        ("skipped_steps", "Skipped steps"),
+        ("final_scale", "Final scale"),
+    ],
+
+    statuses: [
+        "done",
+        "failed",
+        "out of memory",
+        "diverged",
+        "unfinished",
+        "unreadable",
+        "missing",
+    ],
+    verdicts: ["higher", "lower", "no difference"],
+    bases: [
+        "peak VRAM of the process",
+        "exact peak of host allocations",
+        "peak resident host memory",
+    ],
+    not_measured: "not measured",
+    not_reached: "not reached",
+    not_reached_by_all: "not reached by all ({reached} of {seeds} seeds)",
+    no_baseline: "no baseline",
+    not_comparable: "not comparable",
+    not_recorded: "not recorded",
+    samples_per_second: "samples/s",
+    points: "pp",
+};

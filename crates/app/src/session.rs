@@ -1,0 +1,295 @@
+//! `tbps train`, around the loop: everything that can be wrong is found before the first step, and
+//! the summary is written after the last.
+
+use crate::checkpoint;
+use crate::config::{Config, SplitName};
+use crate::data_check;
+use crate::device::DeviceName;
+use crate::evaluate::EvalSet;
+use crate::failure::Failure;
+use crate::feed::{Feed, Shared};
+use crate::learner::{Net, Policy, image_size};
+use crate::learner_metrics::T2iR1;
+use crate::memory::Probe;
+use crate::optimizer;
+use crate::provenance::Provenance;
+use crate::records::{MetricsLog, Percent, Status, Summary};
+use crate::renderer::Quiet;
+use crate::run_dir::{RunDir, append, write_json};
+use crate::state::State;
+use crate::train::{End, Measured, Run};
+use anyhow::{Context, Result, anyhow};
+use burn::module::Module;
+use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn::optim::{AdamWConfig, ModuleOptimizer};
+use burn::train::logger::InMemoryMetricLogger;
+use burn::train::metric::LossMetric;
+use burn::train::{Interrupter, Learner, SupervisedTraining, TrainStep, TrainingStrategy};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use tbps_data::{AugmentConfig, Batch, Dataset, LoaderConfig, Tokenizer, TrainLoader};
+use tbps_metrics::chrono::{Chrono, Monotonic, Phase};
+use tbps_metrics::memory::nvml;
+use tbps_model::{Clip, ops, weights};
+
+/// Trains one cell; see `tbps train --help`.
+pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) -> Result<()> {
+    let chrono = Monotonic::start();
+    let dir = RunDir::plan(out, &config, resume)?;
+    if dir.summary().is_file() {
+        return Ok(()); // resuming what is done does nothing
+    }
+    let plain = device.open()?;
+    let dataset = Arc::new(Dataset::open(&config.data.root)?);
+    let fingerprint = data_check::require_clean(&dataset, dir.matrix())?;
+    let tokenizer = Arc::new(Tokenizer::new(config.model.text.vocab_size)?);
+    let valid = EvalSet::new(&dataset, config.eval.split, &tokenizer, &config, &plain)?;
+    let loader =
+        TrainLoader::new(Arc::clone(&dataset), Arc::clone(&tokenizer), loader_config(&config))?;
+    let feed = Arc::new(Feed::new(loader, config.train.batch_size));
+    let total_steps = (feed.batches_per_epoch() * config.train.epochs) as u64;
+    dir.create(&config)?;
+
+    let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
+    let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
+    let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
+    let log = MetricsLog::open(&dir, state.metrics_bytes, &mut state.elapsed)?;
+
+    let driver = match device {
+        DeviceName::Flex => None,
+        DeviceName::Cuda(index) => nvml::DeviceId::of_cuda(
+            index as u32,
+            std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(),
+        ),
+    };
+    let net = Net { clip, policy: Policy::new(&config) };
+    let mut run = Run {
+        chrono: Chrono::resume(chrono, state.elapsed),
+        probe: Probe::new(&plain, driver.clone(), state.peaks),
+        executed: append(&dir.executed())?,
+        dir,
+        device: plain.clone(),
+        feed: Arc::clone(&feed),
+        optimizer,
+        state,
+        log,
+        config,
+    };
+    let mut provenance =
+        Provenance::new(&run.config, device, driver.as_ref().and_then(nvml::describe), fingerprint);
+    provenance.compute_dtype = warm_up(&mut run, &net)?;
+    provenance.num_parameters = net.clip.num_params();
+    provenance.total_steps = total_steps;
+    if !run.dir.run_json().is_file() {
+        write_json(&run.dir.run_json(), &provenance)?;
+    }
+
+    let test = (run.config.eval.read_test && !dataset.test.captions.is_empty())
+        .then(|| EvalSet::new(&dataset, SplitName::Test, &tokenizer, &run.config, &plain))
+        .transpose()?;
+    let dir = run.dir.clone();
+    let tf32 = matches!(device, DeviceName::Cuda(_));
+    match catch_unwind(AssertUnwindSafe(|| launch(run, net, valid))) {
+        Ok(Ok((run, end))) => finish(run, end, test, tf32),
+        Ok(Err(error)) => Err(error),
+        Err(panic) => died(&dir, &panic_message(&*panic)),
+    }
+}
+
+/// Goes on from the last whole checkpoint, or from the start when there is none.
+fn restore(
+    dir: &RunDir,
+    config: &Config,
+    clip: Clip,
+    optimizer: &mut tbps_optim::Optimizer,
+) -> Result<(State, Clip)> {
+    match checkpoint::read(&dir.checkpoints(), "last")? {
+        None => Ok((State::new(&config.eval.targets), clip)),
+        Some((files, warning)) => {
+            if let Some(warning) = warning {
+                crate::say(&format!("warning: {warning}"));
+            }
+            State::from_files(files, clip, optimizer)
+        }
+    }
+}
+
+fn loader_config(config: &Config) -> LoaderConfig {
+    LoaderConfig {
+        batch_size: config.train.batch_size,
+        image_size: image_size(config),
+        context_length: config.model.text.context_length,
+        seed: config.seed,
+        threads: config.data.threads,
+        augment: AugmentConfig {
+            flip_probability: config.augment.flip_probability,
+            pad_px: config.augment.pad_px as _,
+            erase_probability: config.augment.erase_probability,
+            ..AugmentConfig::default()
+        },
+    }
+}
+
+/// One step on throw-away state, off the train clock: kernels are compiled and tuned, the
+/// activation memory is measured with nothing else running, and the dtypes of the products seen.
+fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
+    run.chrono.enter(Phase::Warmup);
+    let batch = longest_batch(&run.config);
+    let trainable: usize = run.optimizer.entries().iter().map(|e| e.num_elements).sum();
+    let gradient_bytes = (trainable * size_of::<f32>()) as u64;
+    ops::take_matmul_dtypes();
+    let output = run.probe.tape(|| TrainStep::step(net, batch), gradient_bytes);
+    let dtypes = ops::take_matmul_dtypes().names();
+    // A throw-away update compiles the optimizer's kernels too.
+    run.optimizer.clone().step(net.clip.clone(), output.grads)?;
+    run.device.sync().map_err(|e| anyhow!("the device failed: {e}"))?;
+    run.device.memory_cleanup();
+    run.chrono.leave();
+    Ok(dtypes)
+}
+
+/// A batch of the run's shape whose captions fill the context.
+fn longest_batch(config: &Config) -> Batch {
+    let (len, text) = (config.train.batch_size, &config.model.text);
+    let mut row = vec![1; text.context_length];
+    row[text.context_length - 1] = text.vocab_size as i32 - 1;
+    Batch {
+        len,
+        pixels: vec![0.0; len * image_size(config).num_elements()],
+        token_ids: row.repeat(len),
+        pids: (0..len as i64).collect(),
+        index: (0..len as u32).collect(),
+    }
+}
+
+/// Runs the loop inside burn-train.
+fn launch(run: Run, net: Net, valid: EvalSet) -> Result<(Run, End)> {
+    let (feed, epochs, folder) = (Arc::clone(&run.feed), run.config.train.epochs, run.dir.clone());
+    let strategy = Arc::new(Measured::new(run));
+    let interrupter = Interrupter::new();
+    stop_on_signal(&interrupter)?;
+    // burn-train's learner wants an optimizer and a schedule; the strategy steps the run's own.
+    let unused = ModuleOptimizer::from(AdamWConfig::new().build());
+    let learner = Learner::new(net, unused, ModuleLrScheduler::from(0.0));
+    let result = SupervisedTraining::new(
+        folder.checkpoints(),
+        Arc::new(Shared(feed)),
+        Arc::new(Shared(Arc::new(valid))),
+    )
+    .metric_train_numeric(LossMetric::new())
+    .metric_valid_numeric(T2iR1::default())
+    .with_metric_logger(InMemoryMetricLogger::default())
+    .with_application_logger(None)
+    .renderer(Box::new(Quiet))
+    .with_interrupter(interrupter)
+    .with_training_strategy(TrainingStrategy::Custom(strategy.clone()))
+    .num_epochs(epochs)
+    .launch(learner);
+    if let Some(error) = result.error {
+        return Err(anyhow!("{error}"));
+    }
+    let (run, end) = strategy.end().context("burn-train did not run the strategy")?;
+    Ok((run, end?))
+}
+
+/// SIGINT and SIGTERM finish the step and save.
+fn stop_on_signal(interrupter: &Interrupter) -> Result<()> {
+    let interrupter = interrupter.clone();
+    ctrlc::set_handler(move || interrupter.stop(Some("interrupted")))
+        .context("cannot handle signals")
+}
+
+/// Reads test once for the selected checkpoint, and writes the summary.
+fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<()> {
+    let (status, message) = match end {
+        End::Interrupted => {
+            return Err(Failure::Interrupted(format!(
+                "interrupted at step {}; the same command with --resume goes on from there",
+                run.state.step
+            ))
+            .into());
+        }
+        End::Done => (Status::Done, None),
+        End::Diverged(why) => (Status::Diverged, Some(why)),
+    };
+    let best = checkpoint::read(&run.dir.checkpoints(), "best")?.map(|(files, _)| files);
+    let test = match (&best, test, status) {
+        (Some(files), Some(test), Status::Done) => {
+            run.chrono.enter(Phase::Eval);
+            let bytes = files.get("weights.safetensors").context("best has no weights")?;
+            let clip = run.config.model.init(run.config.seed, &run.device)?;
+            let clip = weights::load(clip, checkpoint::from_safetensors(bytes)?)?;
+            let scores = test.evaluate(&clip, Policy::new(&run.config).compute)?.t2i.scores;
+            run.chrono.leave();
+            Some(Percent::from(&scores))
+        }
+        _ => None,
+    };
+    let summary = summary(&run, status, message.clone(), best, test, tf32)?;
+    write_json(&run.dir.summary(), &summary)?;
+    match message {
+        None => Ok(()),
+        Some(why) => Err(anyhow!("diverged: {why}")),
+    }
+}
+
+fn summary(
+    run: &Run,
+    status: Status,
+    message: Option<String>,
+    best_files: Option<checkpoint::Files>,
+    test: Option<Percent>,
+    tf32: bool,
+) -> Result<Summary> {
+    let (elapsed, state, best) = (run.chrono.elapsed(), &run.state, run.state.best);
+    let optimizer = run.optimizer.state();
+    let weights = best_files.as_ref().and_then(|files| files.get("weights.safetensors"));
+    let samples = state.step as f64 * run.config.train.batch_size as f64;
+    Ok(Summary {
+        cell: run.config.cell(),
+        seed: run.config.seed,
+        status,
+        message,
+        epochs: state.epoch - 1,
+        best_epoch: best.map(|b| b.epoch),
+        val: best.map(|b| b.val),
+        val_raw: best.map(|b| b.val_raw),
+        test,
+        train_s_to_best: best.map(|b| b.train_s),
+        e2e_s_to_best: best.map(|b| b.e2e_s),
+        train_s: elapsed.train_s,
+        e2e_s: elapsed.e2e_s,
+        eval_s: elapsed.eval_s,
+        checkpoint_s: elapsed.checkpoint_s,
+        warmup_s: elapsed.warmup_s,
+        time_to_target: state.targets.clone(),
+        samples_per_s: (elapsed.train_s > 0.0).then(|| samples / elapsed.train_s),
+        steps: state.step,
+        skipped_steps: optimizer.skipped_steps,
+        executed_steps: std::fs::metadata(run.dir.executed())?.len(),
+        final_scale: optimizer.scaler.map(|scaler| scaler.scale),
+        memory: run.probe.peaks.into(),
+        best_weights_sha256: weights.map(|bytes| checkpoint::sha256(bytes)),
+        tf32,
+    })
+}
+
+/// A panic inside training: out of memory on a device, or a bug. The run is over either way.
+fn died(dir: &RunDir, message: &str) -> Result<()> {
+    let lower = message.to_lowercase();
+    let oom = ["out of memory", "outofmemory", "out_of_memory"].iter().any(|s| lower.contains(s));
+    let (status, advice) = match oom {
+        true => ("oom", "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch"),
+        false => ("failed", "this is a bug in tbps: please report it with this message"),
+    };
+    let line = message.lines().next().unwrap_or_default();
+    let message = format!("{line}: {advice}");
+    write_json(&dir.summary(), &serde_json::json!({ "status": status, "message": message }))?;
+    Err(anyhow!("{status}: {message}"))
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}

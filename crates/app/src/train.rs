@@ -1,0 +1,359 @@
+//! The training loop, as a strategy of burn-train.
+//!
+//! burn-train brings the learner, the metrics, their event store and the interrupter; the loop is
+//! ours, because its own steps the schedule on skipped steps and cannot keep the protocol's clocks.
+
+use crate::checkpoint::{self, Files};
+use crate::config::Config;
+use crate::evaluate::{EvalSet, Evaluation};
+use crate::feed::Feed;
+use crate::learner::Net;
+use crate::learner_metrics::T2iR1;
+use crate::memory::Probe;
+use crate::records::{EvalRecord, MetricsLog, Percent, Record, StepRecord};
+use crate::run_dir::RunDir;
+use crate::state::{Best, State, weights_file};
+use anyhow::{Context, Result, anyhow, ensure};
+use burn::module::Module;
+use burn::tensor::Device;
+use burn::train::metric::store::{Aggregate, EventStoreClient, Split};
+use burn::train::{
+    EventProcessorTraining, InferenceStep, Interrupter, Learner, LearnerEvent,
+    SupervisedLearningStrategy, SupervisedTrainingEventProcessor, TrainLoader, TrainOutput,
+    TrainStep, TrainingComponents, TrainingItem, ValidLoader,
+};
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use tbps_metrics::chrono::{Chrono, Monotonic, Phase};
+use tbps_optim::{Optimizer, StepOutcome};
+
+/// A run under way: everything beside the model.
+pub(crate) struct Run {
+    pub(crate) config: Config,
+    pub(crate) dir: RunDir,
+    pub(crate) device: Device,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) optimizer: Optimizer,
+    pub(crate) state: State,
+    pub(crate) chrono: Chrono<Monotonic>,
+    pub(crate) log: MetricsLog,
+    pub(crate) probe: Probe,
+    /// Takes a byte per executed step.
+    pub(crate) executed: File,
+}
+
+/// How training came to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum End {
+    Done,
+    Interrupted,
+    /// Why.
+    Diverged(String),
+}
+
+/// Trains from the run's state to the last epoch.
+fn train(
+    run: &mut Run,
+    mut net: Net,
+    events: &mut Events,
+    batches: &TrainLoader<Net>,
+    split: &ValidLoader<Net>,
+) -> Result<(Net, End)> {
+    while run.state.epoch <= run.config.train.epochs {
+        let epoch = run.state.epoch;
+        events.start_epoch(epoch, batches.num_items());
+        run.feed.seek(epoch, run.state.batch);
+        run.probe.begin();
+        run.chrono.enter(Phase::Train);
+        let mut iterator = batches.iter();
+        while let Some(batch) = iterator.next() {
+            // Forward and backward, with or without recomputation.
+            net.policy.loss_scale = run.optimizer.loss_scale();
+            let TrainOutput { grads, item } = TrainStep::step(&net, batch?);
+
+            // Unscale, finite test, clip, AdamW or skip, average.
+            let (clip, outcome) = run.optimizer.step(net.clip, grads)?;
+            net.clip = clip;
+
+            // Account for it.
+            run.executed.write_all(&[b'.']).context("cannot write executed_steps")?;
+            run.state.step += 1;
+            run.state.batch += 1;
+            let loss = item.loss.clone().into_scalar::<f32>();
+            if run.state.step.is_multiple_of(run.config.train.log_every_steps) {
+                run.log_step(loss, &outcome)?;
+            }
+            events.step(TrainingItem::new(
+                item,
+                iterator.progress(),
+                None,
+                Some(outcome.lr.into()),
+            ));
+
+            // Stop, or leave a checkpoint behind.
+            if let Some(why) = run.divergence(loss, &outcome) {
+                return Ok((net, End::Diverged(why)));
+            }
+            if events.interrupter.should_stop() {
+                drop(iterator);
+                run.save_last(&net)?;
+                return Ok((net, End::Interrupted));
+            }
+            let every = run.config.train.checkpoint_every_steps;
+            if every > 0 && run.state.step.is_multiple_of(every) {
+                run.save_last(&net)?;
+            }
+        }
+        drop(iterator);
+        run.probe.end_training();
+
+        // Evaluate, select, save.
+        let averaged = run.optimizer.ema().map(|ema| ema.module(&net.clip)); // on the train clock
+        let raw = Net { clip: net.clip.valid(), policy: net.policy };
+        run.synchronise()?;
+        run.chrono.enter(Phase::Eval);
+        run.probe.begin();
+        events.end_training(epoch);
+        let selected = match averaged {
+            Some(clip) => Net { clip, policy: net.policy },
+            None => raw.clone(),
+        };
+        let of_raw = run.config.ema.enabled.then_some(&raw);
+        let (val, val_raw) = events.evaluate(epoch, &selected, of_raw, split)?;
+        run.probe.end_evaluation();
+        run.chrono.leave();
+        let is_best = run.select(epoch, events.r1(epoch)?, &val, &val_raw)?;
+        if is_best {
+            run.save_best(&selected, of_raw, &val)?;
+        }
+        drop((selected, raw)); // else the next step could not overwrite the weights in place
+        run.state.epoch += 1;
+        run.state.batch = 0;
+        run.save_last(&net)?;
+    }
+    Ok((net, End::Done))
+}
+
+impl Run {
+    /// Waits for the device, so that a clock's edge means what it says.
+    fn synchronise(&self) -> Result<()> {
+        self.device.sync().map_err(|e| anyhow!("the device failed: {e}"))
+    }
+
+    fn log_step(&mut self, loss: f32, outcome: &StepOutcome) -> Result<()> {
+        let elapsed = self.chrono.elapsed();
+        self.log.write(&Record::Step(StepRecord {
+            step: self.state.step,
+            epoch: self.state.epoch,
+            loss,
+            lr: outcome.lr,
+            grad_norm: outcome.applied.then_some(outcome.grad_norm),
+            scale: outcome.scale,
+            skipped: !outcome.applied,
+            train_s: elapsed.train_s,
+            e2e_s: elapsed.e2e_s,
+        }))
+    }
+
+    /// Why training must not go on, if it must not.
+    fn divergence(&self, loss: f32, outcome: &StepOutcome) -> Option<String> {
+        let skips = self.optimizer.state().consecutive_skips;
+        let step = self.state.step;
+        if !loss.is_finite() {
+            return Some(format!("the loss is {loss} at step {step}: try a lower optim.lr"));
+        }
+        if outcome.scale.is_none() && !outcome.applied {
+            return Some(format!(
+                "the gradients overflow f32 at step {step}: try a lower optim.lr"
+            ));
+        }
+        (skips >= self.config.train.max_consecutive_skips).then(|| {
+            format!("{skips} steps in a row overflowed up to step {step}: try a lower optim.lr")
+        })
+    }
+
+    /// Records an evaluation and says whether it is the best so far; of equals the first is.
+    fn select(
+        &mut self,
+        epoch: usize,
+        r1: f64,
+        val: &Evaluation,
+        val_raw: &Evaluation,
+    ) -> Result<bool> {
+        let elapsed = self.chrono.elapsed();
+        let is_best = self.state.best.is_none_or(|best| r1 > best.val.r1);
+        let (val, val_i2t) = (Percent::from(&val.t2i.scores), Percent::from(&val.i2t.scores));
+        let val_raw = Percent::from(&val_raw.t2i.scores);
+        let (train_s, e2e_s, step) = (elapsed.train_s, elapsed.e2e_s, self.state.step);
+        if is_best {
+            self.state.best = Some(Best { epoch, step, val, val_raw, train_s, e2e_s });
+        }
+        for target in self.state.targets.iter_mut().filter(|t| t.epoch.is_none() && r1 >= t.r1) {
+            (target.train_s, target.e2e_s, target.epoch) =
+                (Some(train_s), Some(e2e_s), Some(epoch));
+        }
+        self.log.write(&Record::Eval(EvalRecord {
+            step,
+            epoch,
+            val,
+            val_raw,
+            val_i2t,
+            best: is_best,
+            train_s,
+            e2e_s,
+            eval_s: elapsed.eval_s,
+        }))?;
+        Ok(is_best)
+    }
+
+    /// Saves the selected weights, the trained ones where they differ, and the ranks behind the
+    /// score.
+    fn save_best(&mut self, selected: &Net, raw: Option<&Net>, val: &Evaluation) -> Result<()> {
+        let before = self.chrono.enter(Phase::Checkpoint);
+        let ranks = serde_json::json!({
+            "split": self.config.eval.split,
+            "weights": if raw.is_some() { "ema" } else { "raw" },
+            "t2i": val.t2i.first_rank,
+            "i2t": val.i2t.first_rank,
+        });
+        let mut files = Files::from([
+            ("config.toml".to_owned(), self.config.to_toml()?.into_bytes()),
+            ("ranks.json".to_owned(), serde_json::to_vec(&ranks)?),
+            ("weights.safetensors".to_owned(), weights_file(&selected.clip)?),
+        ]);
+        if let Some(raw) = raw {
+            files.insert("raw.safetensors".to_owned(), weights_file(&raw.clip)?);
+        }
+        checkpoint::write(&self.dir.checkpoints(), "best", &files)?;
+        self.chrono.switch(before);
+        Ok(())
+    }
+
+    /// Saves everything that training needs to go on.
+    fn save_last(&mut self, net: &Net) -> Result<()> {
+        let before = self.chrono.enter(Phase::Checkpoint);
+        self.state.metrics_bytes = self.log.sync()?;
+        self.state.elapsed = self.chrono.elapsed();
+        self.state.peaks = self.probe.peaks;
+        let files = self.state.to_files(&net.clip, &self.optimizer)?;
+        checkpoint::write(&self.dir.checkpoints(), "last", &files)?;
+        self.chrono.switch(before);
+        Ok(())
+    }
+}
+
+/// burn-train's side of the loop: metrics, their store, and the wish to stop.
+struct Events {
+    processor: SupervisedTrainingEventProcessor<Net>,
+    store: Arc<EventStoreClient>,
+    interrupter: Interrupter,
+}
+
+type TrainOf = <Net as TrainStep>::Output;
+type ValidOf = <Net as InferenceStep>::Output;
+
+impl Events {
+    fn train(&mut self, event: LearnerEvent<TrainOf>) {
+        self.interrupter.fail_on_error(self.processor.process_train(event));
+    }
+
+    fn valid(&mut self, event: LearnerEvent<ValidOf>) {
+        self.interrupter.fail_on_error(self.processor.process_valid(event));
+    }
+
+    fn start_epoch(&mut self, epoch_number: usize, total_items: usize) {
+        self.train(LearnerEvent::StartSplit { epoch_number, total_items });
+    }
+
+    fn step(&mut self, item: TrainingItem<TrainOf>) {
+        self.train(LearnerEvent::ProcessedItem(item));
+    }
+
+    fn end_training(&mut self, epoch: usize) {
+        self.train(LearnerEvent::EndSplit(epoch));
+    }
+
+    /// Evaluates the weights that are selected on, and the trained ones where they differ.
+    fn evaluate(
+        &mut self,
+        epoch: usize,
+        selected: &Net,
+        raw: Option<&Net>,
+        split: &ValidLoader<Net>,
+    ) -> Result<(Arc<Evaluation>, Arc<Evaluation>)> {
+        self.valid(LearnerEvent::StartSplit { epoch_number: epoch, total_items: 1 });
+        let mut iterator = split.iter();
+        let set: Arc<EvalSet> = iterator.next().context("a split is one item")??;
+        let output = InferenceStep::step(selected, Arc::clone(&set));
+        let val = output.0.as_ref().map_err(|e| anyhow!("{e:#}"))?.clone();
+        self.valid(LearnerEvent::ProcessedItem(TrainingItem::new(
+            output,
+            iterator.progress(),
+            None,
+            None,
+        )));
+        self.valid(LearnerEvent::EndSplit(epoch));
+        self.train(LearnerEvent::EndEpoch(epoch));
+        self.interrupter.fail_on_error(self.processor.flush());
+        let val_raw = match raw {
+            Some(raw) => InferenceStep::step(raw, set).0?,
+            None => Arc::clone(&val),
+        };
+        Ok((val, val_raw))
+    }
+
+    /// The R@1 that burn-train's metric recorded for an epoch: what selects the best checkpoint.
+    fn r1(&self, epoch: usize) -> Result<f64> {
+        let r1 = self.store.find_metric(T2iR1::NAME, epoch, Aggregate::Mean, &Split::Valid);
+        let r1 = r1.context("the event store has no R@1 of this epoch")?;
+        ensure!(r1.is_finite(), "R@1 is {r1}");
+        Ok(r1)
+    }
+}
+
+/// Hands a [`Run`] through burn-train and back.
+pub(crate) struct Measured {
+    run: Mutex<Option<Run>>,
+    end: Mutex<Option<(Run, Result<End>)>>,
+}
+
+impl Measured {
+    pub(crate) fn new(run: Run) -> Self {
+        Self { run: Mutex::new(Some(run)), end: Mutex::new(None) }
+    }
+
+    /// The run and how it ended; `None` before burn-train has called the strategy.
+    pub(crate) fn end(&self) -> Option<(Run, Result<End>)> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl SupervisedLearningStrategy<Net> for Measured {
+    fn fit(
+        &self,
+        parts: TrainingComponents<Net>,
+        learner: Learner<Net>,
+        batches: TrainLoader<Net>,
+        split: ValidLoader<Net>,
+        _starting_epoch: usize,
+    ) -> (Net, SupervisedTrainingEventProcessor<Net>) {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut run = run.expect("burn-train calls a strategy once");
+        let net = learner.model();
+        let fresh = (run.config.model.clone(), run.config.seed, net.policy);
+        drop(learner); // its handles would keep the first weights alive
+        let TrainingComponents { event_processor, event_store, interrupter, .. } = parts;
+        let mut events = Events { processor: event_processor, store: event_store, interrupter };
+        let (net, end) = match train(&mut run, net, &mut events, &batches, &split) {
+            Ok((net, end)) => (net, Ok(end)),
+            Err(error) => {
+                // burn-train wants a model back; this one is never used.
+                let clip = fresh.0.init(fresh.1, &run.device).expect("it was valid before");
+                (Net { clip, policy: fresh.2 }, Err(error))
+            }
+        };
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, end));
+        (net, events.processor)
+    }
+}

@@ -1,0 +1,198 @@
+//! Everything that can be wrong with the data or with a setting of this crate.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::annotation::SplitName;
+
+/// An error of this crate; its message says what is wrong, where, and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// A file or folder cannot be read or written.
+    #[error("cannot access {}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
+    /// The data set folder is absent.
+    #[error("the data set folder {} does not exist or is not a folder", root.display())]
+    RootNotFound {
+        /// The folder that was asked for.
+        root: PathBuf,
+    },
+
+    /// The folder holds no annotation file.
+    #[error("{} has no reid_raw.json; point to the folder that holds reid_raw.json and imgs/", root.display())]
+    AnnotationNotFound {
+        /// The data set folder.
+        root: PathBuf,
+    },
+
+    /// The folder holds the captions without the official splits.
+    #[error(
+        "{} has caption_all.json, which says nothing of train, val and test; ask the authors of \
+         CUHK-PEDES for reid_raw.json (it comes apart from the images) and put it there",
+        root.display()
+    )]
+    SplitsNotFound {
+        /// The data set folder.
+        root: PathBuf,
+    },
+
+    /// The annotation is there, the images are not.
+    #[error("{} has no imgs/ folder; unpack the images of the data set there", root.display())]
+    ImagesNotFound {
+        /// The data set folder.
+        root: PathBuf,
+    },
+
+    /// The annotation file is not UTF-8.
+    #[error("{} is not UTF-8 at byte {offset}; save it as UTF-8", path.display())]
+    NotUtf8 {
+        /// The annotation file.
+        path: PathBuf,
+        /// The first byte that is not UTF-8.
+        offset: usize,
+    },
+
+    /// The annotation file is not a JSON list.
+    #[error("{} is not a JSON list of records: {source}; download it again", path.display())]
+    Json {
+        /// The annotation file.
+        path: PathBuf,
+        /// Line, column and reason.
+        source: serde_json::Error,
+    },
+
+    /// One record of the annotation file is wrong.
+    #[error("{}: record {index} (counted from 0): {fault}", path.display())]
+    Record {
+        /// The annotation file.
+        path: PathBuf,
+        /// Position in the list, counted from 0.
+        index: usize,
+        /// What is wrong with it.
+        fault: RecordFault,
+    },
+
+    /// A split that is needed has no record.
+    #[error("{} has no record of split \"{split}\"; choose another split or add one", path.display())]
+    EmptySplit {
+        /// The annotation file.
+        path: PathBuf,
+        /// The split without records.
+        split: SplitName,
+    },
+
+    /// An image file has no valid content.
+    #[error("cannot decode {}: {source}; download it again", path.display())]
+    Decode {
+        /// The image file.
+        path: PathBuf,
+        /// What the decoder said.
+        source: image::ImageError,
+    },
+
+    /// A JPEG file ends before its image does.
+    #[error("{} is cut short: its JPEG data has no end; download it again", path.display())]
+    Truncated {
+        /// The image file.
+        path: PathBuf,
+    },
+
+    /// An image cannot be written.
+    #[error("cannot write the image {}: {source}", path.display())]
+    Encode {
+        /// The image file.
+        path: PathBuf,
+        /// What the encoder said.
+        source: image::ImageError,
+    },
+
+    /// A data set would be written over something.
+    #[error("{} already holds files; choose a new folder or empty this one", path.display())]
+    OutputNotEmpty {
+        /// The folder that was to be written.
+        path: PathBuf,
+    },
+
+    /// A setting is out of its range.
+    #[error("{name} = {value}: expected {expected}")]
+    Setting {
+        /// The setting's name.
+        name: &'static str,
+        /// The value it was given.
+        value: String,
+        /// The values it may have.
+        expected: &'static str,
+    },
+
+    /// Not even one batch can be filled.
+    #[error(
+        "batch_size = {batch_size}, but the train split has only {num_pairs} captions; use a \
+         batch of at most that many"
+    )]
+    BatchTooLarge {
+        /// The batch size asked for.
+        batch_size: usize,
+        /// Captions in the train split.
+        num_pairs: usize,
+    },
+
+    /// Worker threads cannot be started.
+    #[error("cannot start {threads} loader threads: {reason}; use fewer")]
+    Threads {
+        /// The number of threads asked for.
+        threads: usize,
+        /// What the operating system or the pool said.
+        reason: String,
+    },
+
+    /// A worker thread died without saying why; its own message is on standard error.
+    #[error("a loader thread died; this is a bug, please report it with the message above")]
+    WorkerDied,
+}
+
+impl DataError {
+    /// For `map_err` on file access: an [`DataError::Io`] that names the path.
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// What is wrong with one record of an annotation file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordFault {
+    /// A field is missing or has the wrong type.
+    #[error("{0}")]
+    Malformed(serde_json::Error),
+
+    /// The list of captions is empty.
+    #[error("it has no caption")]
+    NoCaption,
+
+    /// The person id is below zero.
+    #[error("id {0} is negative")]
+    NegativePid(i64),
+
+    /// The image path is empty, absolute or climbs out of `imgs/`.
+    #[error("file_path {0:?} is not a path inside imgs/")]
+    OutsideImages(String),
+
+    /// Another record already describes this image.
+    #[error("file_path {file_path:?} is already in record {first}")]
+    Duplicate {
+        /// The path in both records.
+        file_path: String,
+        /// The earlier record, counted from 0.
+        first: usize,
+    },
+}

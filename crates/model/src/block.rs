@@ -1,0 +1,116 @@
+//! The pre-norm residual block that both towers are stacks of.
+
+use crate::config::Activation;
+use crate::init::Init;
+use crate::ops;
+use burn::module::{Module, Param};
+use burn::tensor::{FloatDType, Tensor};
+
+/// A pre-norm transformer block: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
+///
+/// The residual stream is f32; the matrix products run in the compute dtype.
+#[derive(Module, Debug)]
+pub struct Block {
+    /// Norm before attention.
+    pub ln_1: LayerNorm,
+    /// Queries, keys and values in one map, `[w, 3w]`.
+    pub qkv: Linear,
+    /// Output projection of attention, `[w, w]`.
+    pub attn_out: Linear,
+    /// Norm before the MLP.
+    pub ln_2: LayerNorm,
+    /// First map of the MLP, `[w, 4w]`.
+    pub mlp_fc: Linear,
+    /// Second map of the MLP, `[4w, w]`.
+    pub mlp_out: Linear,
+    #[module(skip)]
+    heads: usize,
+    #[module(skip)]
+    causal: bool,
+    #[module(skip)]
+    activation: Activation,
+}
+
+/// What a block needs besides its width.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockConfig {
+    pub(crate) width: usize,
+    pub(crate) layers: usize,
+    pub(crate) heads: usize,
+    pub(crate) causal: bool,
+    pub(crate) activation: Activation,
+}
+
+impl Block {
+    /// CLIP's initialisation: maps into the residual stream shrink with the depth.
+    pub(crate) fn new(config: BlockConfig, init: &mut Init) -> Self {
+        let w = config.width;
+        let attn_std = (w as f64).powf(-0.5);
+        let proj_std = attn_std * (2.0 * config.layers as f64).powf(-0.5);
+        let fc_std = (2.0 * w as f64).powf(-0.5);
+        Self {
+            ln_1: LayerNorm::new(w, init),
+            qkv: Linear::new(w, 3 * w, attn_std, init),
+            attn_out: Linear::new(w, w, proj_std, init),
+            ln_2: LayerNorm::new(w, init),
+            mlp_fc: Linear::new(w, 4 * w, fc_std, init),
+            mlp_out: Linear::new(4 * w, w, proj_std, init),
+            heads: config.heads,
+            causal: config.causal,
+            activation: config.activation,
+        }
+    }
+
+    /// `[b, n, w]` f32 to `[b, n, w]` f32, with matrix products in `compute`.
+    pub fn forward(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+        let qkv = self.qkv.forward(self.ln_1.forward(x.clone()), compute);
+        let mixed = ops::attention(qkv, self.heads, self.causal);
+        let x = x + self.attn_out.forward(mixed, compute).cast(FloatDType::F32);
+        let hidden = self.mlp_fc.forward(self.ln_2.forward(x.clone()), compute);
+        let hidden = match self.activation {
+            Activation::QuickGelu => ops::quick_gelu(hidden),
+            Activation::Gelu => ops::gelu(hidden),
+        };
+        x + self.mlp_out.forward(hidden, compute).cast(FloatDType::F32)
+    }
+}
+
+/// An affine map, `x @ weight + bias`.
+#[derive(Module, Debug)]
+pub struct Linear {
+    /// `[w_in, w_out]`
+    pub weight: Param<Tensor<2>>,
+    /// `[w_out]`
+    pub bias: Param<Tensor<1>>,
+}
+
+impl Linear {
+    fn new(w_in: usize, w_out: usize, std: f64, init: &mut Init) -> Self {
+        Self { weight: init.normal([w_in, w_out], std), bias: init.constant([w_out], 0.0) }
+    }
+
+    /// `[b, n, w_in] -> [b, n, w_out]` in `compute`.
+    pub fn forward(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+        ops::linear(x, self.weight.val(), self.bias.val(), compute)
+    }
+}
+
+/// Layer norm over the width, in f32.
+#[derive(Module, Debug)]
+pub struct LayerNorm {
+    /// Scale, `[w]`.
+    pub gamma: Param<Tensor<1>>,
+    /// Shift, `[w]`.
+    pub beta: Param<Tensor<1>>,
+}
+
+impl LayerNorm {
+    pub(crate) fn new(width: usize, init: &Init) -> Self {
+        Self { gamma: init.constant([width], 1.0), beta: init.constant([width], 0.0) }
+    }
+
+    /// `[.., w] -> [.., w]` in f32.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        ops::layer_norm(x, self.gamma.val(), self.beta.val())
+    }
+}

@@ -1,0 +1,87 @@
+//! The text tower: token and position embeddings, causal blocks, and a projection of the
+//! end-of-text position.
+//!
+//! Letters: `b` batch, `n` positions, `w` width.
+
+use crate::block::{Block, BlockConfig, LayerNorm};
+use crate::config::{ClipConfig, TextConfig};
+use crate::init::Init;
+use burn::module::{Module, Param};
+use burn::tensor::module::embedding;
+use burn::tensor::{Int, IntDType, Tensor};
+
+/// A causal transformer over token ids, open as its three stages.
+///
+/// Under the causal mask a position sees nothing after it, so a batch may be cut to its longest
+/// caption without changing a feature.
+#[derive(Module, Debug)]
+pub struct TextTower {
+    /// Token ids to the first block's input.
+    pub stem: TextStem,
+    /// The blocks.
+    pub blocks: Vec<Block>,
+    /// The last block's output to the embedding.
+    pub head: TextHead,
+}
+
+/// Token and position embeddings.
+#[derive(Module, Debug)]
+pub struct TextStem {
+    /// `[vocab_size, w]`
+    pub token_embedding: Param<Tensor<2>>,
+    /// `[context_length, w]`
+    pub pos_embed: Param<Tensor<2>>,
+}
+
+/// Norm and projection of the end-of-text position.
+#[derive(Module, Debug)]
+pub struct TextHead {
+    /// Norm after the last block.
+    pub ln_final: LayerNorm,
+    /// `[w, embed_dim]`
+    pub proj: Param<Tensor<2>>,
+}
+
+impl TextTower {
+    pub(crate) fn new(config: &ClipConfig, init: &mut Init) -> Self {
+        let TextConfig { vocab_size, context_length, width, layers, heads } = config.text;
+        let block =
+            BlockConfig { width, layers, heads, causal: true, activation: config.activation };
+        Self {
+            stem: TextStem {
+                // 0.02 and 0.01 are CLIP's.
+                token_embedding: init.normal([vocab_size, width], 0.02),
+                pos_embed: init.normal([context_length, width], 0.01),
+            },
+            blocks: (0..layers).map(|_| Block::new(block, init)).collect(),
+            head: TextHead {
+                ln_final: LayerNorm::new(width, init),
+                proj: init.normal([width, config.embed_dim], (width as f64).powf(-0.5)),
+            },
+        }
+    }
+}
+
+impl TextStem {
+    /// `[b, n]` ids, `n` at most the context length, to `[b, n, w]` f32.
+    pub fn forward(&self, token_ids: Tensor<2, Int>) -> Tensor<3> {
+        let n = token_ids.dims()[1];
+        let positions = self.pos_embed.val().slice([0..n]); // [n, w]
+        embedding(self.token_embedding.val(), token_ids) + positions.unsqueeze()
+    }
+}
+
+impl TextHead {
+    /// `[b, n, w]` and the ids `[b, n]` to `[b, embed_dim]` f32, not yet normalised.
+    ///
+    /// The end of text is the largest id of a row: id 0 is both padding and a real token.
+    pub fn forward(&self, x: Tensor<3>, token_ids: Tensor<2, Int>) -> Tensor<2> {
+        let [b, n, w] = x.dims();
+        let device = token_ids.device();
+        // Backends differ in the integer that `argmax` and `arange` return.
+        let row_starts = Tensor::arange(0..b as i64, &device).cast(IntDType::I32) * n as i64;
+        let ends = token_ids.argmax(1).reshape([b]).cast(IntDType::I32) + row_starts; // [b]
+        let pooled = x.reshape([b * n, w]).select(0, ends); // [b, w]
+        self.ln_final.forward(pooled).matmul(self.proj.val())
+    }
+}
