@@ -1,5 +1,6 @@
 //! `tbps`: trains text-based person search and measures what it costs.
 
+mod allocator;
 mod checkpoint;
 mod cli;
 mod config;
@@ -30,13 +31,9 @@ use config::Config;
 use failure::Failure;
 use std::io::{Read, Write};
 use std::process::ExitCode;
-use tbps_metrics::memory::alloc;
-
-/// Counts every byte, so that peaks are exact.
-#[global_allocator]
-static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
+    allocator::keep_freed_memory();
     die_with_parent();
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -76,21 +76,27 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         log,
         config,
     };
-    let mut provenance =
-        Provenance::new(&run.config, device, driver.as_ref().and_then(nvml::describe), fingerprint);
-    provenance.compute_dtype = warm_up(&mut run, &net)?;
-    provenance.num_parameters = net.clip.num_params();
-    provenance.total_steps = total_steps;
-    if !run.dir.run_json().is_file() {
-        write_json(&run.dir.run_json(), &provenance)?;
-    }
-
     let test = (run.config.eval.read_test && !dataset.test.captions.is_empty())
         .then(|| EvalSet::new(&dataset, SplitName::Test, &tokenizer, &run.config, &plain))
         .transpose()?;
     let dir = run.dir.clone();
     let tf32 = matches!(device, DeviceName::Cuda(_));
-    match catch_unwind(AssertUnwindSafe(|| launch(run, net, valid))) {
+    let provenance = Provenance::new(
+        &run.config,
+        device,
+        driver.as_ref().and_then(nvml::describe),
+        fingerprint,
+    );
+    let training = move || {
+        let compute_dtype = warm_up(&mut run, &net)?;
+        let num_parameters = net.clip.num_params();
+        let provenance = Provenance { compute_dtype, num_parameters, total_steps, ..provenance };
+        if !run.dir.run_json().is_file() {
+            write_json(&run.dir.run_json(), &provenance)?;
+        }
+        launch(run, net, valid)
+    };
+    match catch_unwind(AssertUnwindSafe(training)) {
         Ok(Ok((run, end))) => finish(run, end, test, tf32),
         Ok(Err(error)) => Err(error),
         Err(panic) => died(&dir, &panic_message(&*panic)),

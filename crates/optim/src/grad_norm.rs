@@ -92,8 +92,13 @@ fn sum_squares(grad: Tensor<1>, factor: f32) -> Tensor<1> {
         let device = grad.device();
         Tensor::from_floats([fused::sum_squares(grad, factor) as f32], &device)
     } else {
-        grad.mul_scalar(factor).square().sum()
+        sum_squares_by_ops(grad, factor)
     }
+}
+
+/// [`sum_squares`] as a composition of tensor operations, which any backend has.
+fn sum_squares_by_ops(grad: Tensor<1>, factor: f32) -> Tensor<1> {
+    grad.mul_scalar(factor).square().sum()
 }
 
 #[cfg(test)]
@@ -152,6 +157,17 @@ mod tests {
         let error = OptimError::ModelChanged { path: "weight".into() };
         let grads = grads(&other, [[0.0], [0.0]], 0.0);
         assert_eq!(global_norm(&other, &grads, &entries, 1.0), Err(error));
+    }
+
+    #[test]
+    fn the_composed_sum_equals_the_fused_one() {
+        let wave: Vec<f32> = (0..50_000).map(|i| (i as f32).sin()).collect();
+        let wave = Tensor::<1>::from_floats(wave.as_slice(), &Device::flex());
+        let fused = sum_squares(wave.clone(), 0.3).into_scalar::<f32>();
+        let composed = sum_squares_by_ops(wave, 0.3).into_scalar::<f32>();
+        assert!((fused / composed - 1.0).abs() < 1e-5, "{fused} is not {composed}");
+        let inf = Tensor::<1>::from_floats([1.0, f32::INFINITY], &Device::flex());
+        assert!(!sum_squares_by_ops(inf, 0.3).into_scalar::<f32>().is_finite());
     }
 
     #[test]

@@ -1,19 +1,15 @@
-//! One training step for any burn [`Module`](burn::module::Module): loss scaling, global norm and
-//! clipping, AdamW with parameter groups, weight averaging and block recomputation.
-//!
-//! The crate knows no model and no dataset. [`Optimizer::step`] takes the model and its gradients
-//! and gives the model back; a step whose gradients overflow changes nothing but the loss scale.
+//! One training step for any burn [`Module`](burn::module::Module): loss scaling, clipping, AdamW
+//! with parameter groups, weight averaging; and recomputation of blocks. It knows no model.
 //!
 //! ```
-//! use burn::{module::Module, nn::LinearConfig, optim::GradientsParams, tensor::{Device, Tensor}};
+//! use burn::{nn::LinearConfig, optim::GradientsParams, tensor::{Device, Tensor}};
 //! use tbps_optim::{Optimizer, OptimizerConfig, WarmupCosine};
 //!
-//! let device = Device::flex().autodiff();
-//! let model = LinearConfig::new(4, 1).init(&device);
+//! let model = LinearConfig::new(4, 1).init(&Device::flex().autodiff());
 //! let schedule = WarmupCosine { base_lr: 0.1, min_lr: 0.0, warmup_steps: 1, total_steps: 10 };
 //! let mut optimizer = Optimizer::new(&model, OptimizerConfig::new(schedule))?;
 //!
-//! let loss = model.forward(Tensor::<2>::ones([8, 4], &device)).square().mean();
+//! let loss = model.forward(Tensor::<2>::ones([8, 4], &Device::flex())).square().mean();
 //! let mut tape = loss.mul_scalar(optimizer.loss_scale()).backward();
 //! let grads = GradientsParams::from_module(&mut tape, &model);
 //! let (model, outcome) = optimizer.step(model, grads)?;
@@ -23,21 +19,21 @@
 
 pub mod adamw;
 pub mod ema;
-pub mod error;
+mod error;
 mod fused;
 pub mod grad_norm;
 pub mod grad_scaler;
 pub mod param_groups;
 pub mod recompute;
 pub mod schedule;
-pub mod state;
-pub mod step;
+mod state;
+mod step;
 
 pub use adamw::AdamWConfig;
 pub use ema::{Ema, EmaConfig};
 pub use error::OptimError;
-pub use grad_scaler::{GradScaler, GradScalerConfig};
-pub use param_groups::{ParamGroup, Rule};
+pub use grad_scaler::{GradScaler, GradScalerConfig, GradScalerState};
+pub use param_groups::{ParamEntry, ParamGroup, Rule};
 pub use schedule::WarmupCosine;
 pub use state::OptimizerState;
 pub use step::{Optimizer, OptimizerConfig, StepOutcome};

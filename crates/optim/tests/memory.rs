@@ -1,8 +1,9 @@
 //! Memory that a step and a backward sweep take, counted by the allocator of this test binary.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Linear, LinearConfig};
@@ -33,8 +34,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The counters are the process's: one measurement at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+/// The counters are the process's, so one test runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs `work`; the most bytes alive meanwhile, less those alive before.
 fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
@@ -79,9 +83,9 @@ fn values(blocks: &Vec<Block>, grads: &GradientsParams) -> Vec<Vec<f32>> {
 
 #[test]
 fn recomputation_gives_the_same_gradients_in_less_memory() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let device = Device::flex();
-    let blocks: Vec<Block> = (0..6).map(|_| Block::new(16, &device.clone().autodiff())).collect();
+    let blocks: Vec<Block> = (0..16).map(|_| Block::new(16, &device.clone().autodiff())).collect();
     let x = Tensor::<3>::random([8, 32, 16], Distribution::Default, &device);
     let f = |block: &Block, x| block.forward(x);
     let target = Tensor::<3>::random([8, 32, 16], Distribution::Default, &device);
@@ -93,7 +97,7 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
         let y = blocks.iter().fold(leaf.clone(), |x, block| f(block, x));
         let mut tape = loss(y).backward();
         let mut grads = GradientsParams::new();
-        assert_eq!(recompute::collect(&blocks, &mut tape, &mut grads), 24);
+        assert_eq!(recompute::collect(&blocks, &mut tape, &mut grads), 64);
         (grads, leaf.grad_remove(&mut tape).unwrap())
     };
     let swept = || {
@@ -115,7 +119,7 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
 
 #[test]
 fn a_block_used_twice_gets_the_sum() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let device = Device::flex();
     let block = Block::new(4, &device.clone().autodiff());
     let once = Tensor::<3>::ones([1, 2, 4], &device);
@@ -136,6 +140,7 @@ fn a_block_used_twice_gets_the_sum() {
 #[test]
 #[should_panic(expected = "block 0 has no trainable parameter")]
 fn a_model_without_autodiff_is_not_trained_in_silence() {
+    let _alone = alone();
     let device = Device::flex();
     let blocks = [Block::new(4, &device)];
     let x = Tensor::<3>::ones([1, 2, 4], &device);
@@ -146,7 +151,7 @@ fn a_model_without_autodiff_is_not_trained_in_silence() {
 
 #[test]
 fn a_step_makes_no_second_copy_of_anything() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let device = Device::flex().autodiff();
     let model: Vec<Linear> = (0..8).map(|_| LinearConfig::new(128, 128).init(&device)).collect();
     let schedule = WarmupCosine { base_lr: 1e-3, min_lr: 0.0, warmup_steps: 0, total_steps: 10 };
@@ -164,7 +169,7 @@ fn a_step_makes_no_second_copy_of_anything() {
         drop(tape);
         let ((model, outcome), bytes) = peak_of(|| optimizer.step(model, grads).unwrap());
         assert!(outcome.applied);
-        assert!(bytes < 2 * tensor_bytes, "{bytes} bytes beyond the model's, of {tensor_bytes}");
+        assert!(bytes < tensor_bytes, "{bytes} bytes beside the model's, moments' and averages'");
         model
     });
 }

@@ -1,4 +1,5 @@
 //! Replays 50 steps recorded from PyTorch's AdamW and GradScaler and timm's ModelEmaV3.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 use std::collections::BTreeMap;
 

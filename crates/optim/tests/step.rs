@@ -1,4 +1,5 @@
 //! What a step must do beyond its arithmetic: skip without a trace, refuse what can't train, resume.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 use std::collections::BTreeMap;
 
@@ -145,6 +146,33 @@ fn clipping_comes_after_unscaling() {
     });
     assert_eq!(stepped[0], stepped[1]);
     assert_ne!(stepped[0], bits(&net));
+}
+
+#[test]
+fn a_groups_factor_scales_its_learning_rate() {
+    let net = Net::new();
+    let stepped = [(0.05, 0.5), (0.025, 1.0)].map(|(base_lr, lr_scale)| {
+        let mut settings = config();
+        settings.schedule.base_lr = base_lr;
+        settings.groups.iter_mut().for_each(|group| group.lr_scale = lr_scale);
+        let mut optimizer = Optimizer::new(&net, settings).unwrap();
+        bits(&train(net.clone(), &mut optimizer, 0..3))
+    });
+    assert_eq!(stepped[0], stepped[1]);
+}
+
+#[test]
+fn parameters_keep_their_checkpointing_strategy() {
+    let device = Device::flex().autodiff().gradient_checkpointing();
+    let model = LinearConfig::new(3, 1).init(&device);
+    let strategy = model.weight.gradient_checkpointing_strategy();
+    let mut optimizer = Optimizer::new(&model, config()).unwrap();
+    let mut tape = model.forward(Tensor::<2>::ones([2, 3], &device)).mean().backward();
+    let grads = GradientsParams::from_module(&mut tape, &model);
+    let (model, _) = optimizer.step(model, grads).unwrap();
+    let plain = Tensor::<1>::ones([1], &Device::flex().autodiff());
+    assert_ne!(strategy, plain.gradient_checkpointing_strategy());
+    assert_eq!(model.weight.gradient_checkpointing_strategy(), strategy);
 }
 
 #[test]
