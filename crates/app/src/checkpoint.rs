@@ -39,32 +39,34 @@ pub(crate) fn write(folder: &Path, name: &str, files: &Files) -> Result<()> {
     sync_folder(folder)
 }
 
-/// Reads the checkpoint `name`, or its predecessor when that one is torn; says which was passed
-/// over. `None` when there never was one.
+/// Reads the checkpoint `name`, or its predecessor when that one is damaged: then what is damaged
+/// comes with the files. `None` when there never was one.
+///
+/// # Errors
+/// When there is one, but none that is whole.
 pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<(Files, Option<String>)>> {
     let [current, previous, _] = places(folder, name);
-    let mut warning = None;
+    let mut damage = Vec::new();
     for place in [current, previous] {
         if !place.exists() {
             continue;
         }
         match verified(&place) {
-            Ok(files) => return Ok(Some((files, warning))),
-            Err(e) => {
-                warning = Some(format!("{} is damaged ({e:#}); passed over", place.display()));
-            }
+            Ok(files) => return Ok(Some((files, damage.pop()))),
+            Err(e) => damage.push(format!("{} is damaged ({e:#})", place.display())),
         }
     }
-    match warning {
-        None => Ok(None),
-        Some(warning) => Err(anyhow!("{warning}; no whole checkpoint is left: start a new run")),
+    if damage.is_empty() {
+        return Ok(None);
     }
+    Err(anyhow!("{}; no whole checkpoint is left: train into another --out", damage.join(", ")))
 }
 
 /// Every file of a checkpoint, each with the SHA-256 that its manifest states.
 fn verified(place: &Path) -> Result<Files> {
     let manifest = fs::read(place.join(MANIFEST)).context(MANIFEST)?;
     let manifest: BTreeMap<String, String> = serde_json::from_slice(&manifest).context(MANIFEST)?;
+    ensure!(!manifest.is_empty(), "{MANIFEST} names no file");
     let mut files = Files::new();
     for (name, expected) in manifest {
         // A manifest names files beside it, never a path.

@@ -2,7 +2,10 @@
 
 use crate::config::SplitName;
 use crate::device::DeviceName;
+use crate::failure::Failure;
 use crate::report::Lang;
+use anyhow::Result;
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -13,6 +16,29 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the command line. Asked for help or its version, the program ends here.
+    ///
+    /// # Errors
+    /// A usage failure that says what is wrong, without the usage that clap prints below it.
+    pub(crate) fn read() -> Result<Self> {
+        Self::try_parse().map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+            _ => Failure::usage(one_line(&error.to_string())),
+        })
+    }
+}
+
+/// The part of clap's message that is about the mistake.
+fn one_line(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let end = message.find("\n\nUsage:").or_else(|| message.find("\n\nFor more information"));
+    let words: Vec<&str> = message[..end.unwrap_or(message.len())].split_whitespace().collect();
+    format!("{}; see --help", words.join(" "))
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,10 +79,10 @@ pub(crate) struct EvalArgs {
     #[arg(long, conflicts_with = "features", required_unless_present = "features")]
     pub(crate) run: Option<PathBuf>,
     /// What to evaluate on. Test is meant to be read once.
-    #[arg(long, value_enum, required_unless_present = "features")]
+    #[arg(long, value_enum, conflicts_with = "features", required_unless_present = "features")]
     pub(crate) split: Option<SplitName>,
     /// Which weights of the best checkpoint; default: those it was selected by.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "features")]
     pub(crate) which: Option<Which>,
     /// A safetensors file of image_features, text_features, image_pids and text_pids.
     #[arg(long, value_name = "FILE")]
@@ -68,7 +94,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// flex (CPU) or cuda[:index].
-    #[arg(long, default_value = "flex")]
+    #[arg(long, default_value = "flex", conflicts_with = "features")]
     pub(crate) device: DeviceName,
 }
 

@@ -3,6 +3,8 @@
 //! Every value stands in the base file, so a configuration is always complete and an unknown key is
 //! always a mistake.
 
+mod validate;
+
 use crate::failure::Failure;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -142,11 +144,17 @@ impl Config {
     /// # Errors
     /// Usage failures that name the file, the key and what is wrong.
     pub(crate) fn load(file: &Path, overrides: &[String]) -> Result<Self> {
+        let shown = file.display().to_string();
         let text = std::fs::read_to_string(file)
-            .map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-        let preset: Table = toml::from_str(&text)
-            .map_err(|e| Failure::usage(format!("{}: {}", file.display(), one_line(&e))))?;
-        Self::resolve(preset, overrides, &file.display().to_string())
+            .map_err(|e| Failure::usage(format!("cannot read {shown}: {e}")))?;
+        Self::parse(&text, overrides, &shown)
+    }
+
+    /// As [`Config::load`], of a text that messages call `origin`.
+    pub(crate) fn parse(text: &str, overrides: &[String], origin: &str) -> Result<Self> {
+        let preset = toml::from_str(text)
+            .map_err(|e| Failure::usage(format!("{origin}{}", with_line(&e, text))))?;
+        Self::resolve(preset, overrides, origin)
     }
 
     fn resolve(preset: Table, overrides: &[String], origin: &str) -> Result<Self> {
@@ -155,13 +163,18 @@ impl Config {
         for text in overrides {
             set(&mut table, text).map_err(|e| Failure::usage(format!("--set {text}: {e}")))?;
         }
-        let config: Self =
-            table.try_into().map_err(|e| Failure::usage(format!("{origin}: {}", one_line(&e))))?;
-        config.validate().map_err(|e| Failure::usage(format!("{origin}: {e}")))?;
+        let with_set = if overrides.is_empty() { "" } else { " with --set" };
+        let refused = |message: String| Failure::usage(format!("{origin}{with_set}: {message}"));
+        let config: Self = serde_path_to_error::deserialize(Value::Table(table.clone()))
+            .map_err(|e| refused(format!("{}: {}", e.path(), e.inner().message())))?;
+        validate::validate(&config, &table).map_err(refused)?;
         Ok(config)
     }
 
     /// Reads a run's own `config.toml`, which is complete.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
     pub(crate) fn of_run(file: &Path) -> Result<Self> {
         Self::load(file, &[])
     }
@@ -180,57 +193,6 @@ impl Config {
         let ema = if self.ema.enabled { "-ema" } else { "" };
         let gc = if self.recompute == Recompute::Block { "-gc" } else { "" };
         format!("{precision}{ema}{gc}")
-    }
-
-    fn validate(&self) -> Result<(), String> {
-        let probability = |x: f64| (0.0..=1.0).contains(&x);
-        let fraction = |x: f64| (0.0..1.0).contains(&x);
-        let (a, t, o, s, e) = (&self.augment, &self.train, &self.optim, &self.scaler, &self.ema);
-        let checks = [
-            ("data.threads", "at least 1", self.data.threads >= 1),
-            ("augment.flip_probability", "in 0 ..= 1", probability(a.flip_probability)),
-            ("augment.erase_probability", "in 0 ..= 1", probability(a.erase_probability)),
-            ("train.epochs", "at least 1", t.epochs >= 1),
-            ("train.batch_size", "at least 2", t.batch_size >= 2),
-            ("train.log_every_steps", "at least 1", t.log_every_steps >= 1),
-            ("train.max_consecutive_skips", "at least 1", t.max_consecutive_skips >= 1),
-            ("optim.lr", "positive", o.lr > 0.0 && o.lr.is_finite()),
-            ("optim.min_lr", "in 0 ..= optim.lr", (0.0..=o.lr).contains(&o.min_lr)),
-            (
-                "optim.warmup_epochs",
-                "at least 0 and less than train.epochs",
-                o.warmup_epochs >= 0.0 && o.warmup_epochs < t.epochs as f64,
-            ),
-            ("optim.weight_decay", "at least 0", o.weight_decay >= 0.0),
-            ("optim.beta1", "in 0 .. 1", fraction(o.beta1)),
-            ("optim.beta2", "in 0 .. 1", fraction(o.beta2)),
-            ("optim.eps", "positive", o.eps > 0.0),
-            ("optim.clip_norm", "at least 0", o.clip_norm >= 0.0),
-            ("scaler.min_scale", "positive", s.min_scale > 0.0),
-            (
-                "scaler.init_scale",
-                "between scaler.min_scale and scaler.max_scale",
-                (s.min_scale..=s.max_scale).contains(&s.init_scale),
-            ),
-            ("scaler.growth_factor", "more than 1", s.growth_factor > 1.0),
-            (
-                "scaler.backoff_factor",
-                "between 0 and 1",
-                s.backoff_factor > 0.0 && s.backoff_factor < 1.0,
-            ),
-            ("scaler.growth_interval", "at least 1", s.growth_interval >= 1),
-            ("ema.decay", "in 0 .. 1", fraction(e.decay)),
-            ("eval.batch_size", "at least 1", self.eval.batch_size >= 1),
-            (
-                "eval.split",
-                "val, or test with eval.allow_test_selection = true",
-                self.eval.split == SplitName::Val || self.eval.allow_test_selection,
-            ),
-        ];
-        if let Some((key, expected, _)) = checks.iter().find(|(_, _, ok)| !ok) {
-            return Err(format!("{key} must be {expected}"));
-        }
-        self.model.validate().map_err(|e| e.to_string())
     }
 }
 
@@ -290,9 +252,11 @@ fn unknown(path: &str) -> String {
     format!("unknown key `{path}`; configs/base.toml lists every key")
 }
 
-/// A TOML error without its excerpt of the file, on one line.
-fn one_line(error: &toml::de::Error) -> String {
-    error.message().replace('\n', " ")
+/// A TOML error of `text` on one line: ` line 3: what is wrong`, without the excerpt.
+fn with_line(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| format!(" line {}", before.matches('\n').count() + 1));
+    format!("{}: {}", line.unwrap_or_default(), error.message())
 }
 
 #[cfg(test)]
@@ -306,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_base_is_complete_and_valid() {
-        let config = resolve("", &[]).unwrap();
+        let config = resolve("data.root = 'd'", &[]).unwrap();
         assert_eq!(config.cell(), "fp32");
         assert_eq!(config.model.vision.num_positions(), 193);
     }
@@ -324,17 +288,30 @@ mod tests {
     fn mistakes_are_named() {
         for (preset, set, expected) in [
             ("lr = 1", "", "test.toml: unknown key `lr`; configs/base.toml lists every key"),
-            ("", "optim.rate=1", "unknown key `optim.rate`"),
+            ("optim.lr = -1", "", "test.toml: optim.lr = -1.0 must be positive"),
+            ("", "lr", "--set lr: expected KEY=VALUE"),
+            ("", "optim.rate=1", "--set optim.rate=1: unknown key `optim.rate`"),
             ("", "optim.lr=fast", "`optim.lr` is a float, not the string \"fast\""),
             ("", "optim=1", "`optim` is a section"),
-            ("", "optim.lr=-1", "optim.lr must be positive"),
-            ("", "precision=fp8", "unknown variant `fp8`"),
-            ("", "eval.split=test", "eval.split must be val, or test with"),
+            ("", "seed=-1", "test.toml with --set: seed: invalid value: integer `-1`"),
+            ("", "precision=fp8", "precision: unknown variant `fp8`"),
+            ("", "eval.targets=['a']", "eval.targets[0]: invalid type: string"),
+            ("", "eval.targets=[nan]", "eval.targets = [nan] must be percentages"),
+            ("", "eval.split=test", "eval.split = \"test\" must be val, or test with"),
+            ("", "optim.clip_norm=1e300", "optim.clip_norm = 1e300 must be 0 or positive"),
+            ("", "model.text.vocab_size=513", "model.text.vocab_size = 513 must be from 514"),
             ("", "model.vision.width=100", "model.vision.width = 100 must be a multiple of"),
+            ("", "data.root=", "data.root = \"\" must be the folder"),
         ] {
-            let sets = if set.is_empty() { vec![] } else { vec![set] };
+            let sets: Vec<&str> = ["data.root=d", set].into_iter().filter(|s| *s != "").collect();
             let error = resolve(preset, &sets).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn syntax_errors_are_placed() {
+        let error = Config::parse("seed = 1\n[optim]\nlr = = 2\n", &[], "a.toml").unwrap_err();
+        assert!(error.to_string().starts_with("a.toml line 3: "), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::DataCommand;
 use crate::failure::Failure;
-use crate::run_dir::{write_atomically, write_json};
+use crate::run_dir::{require_creatable, write_atomically, write_json};
 use crate::{data_check, print};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,6 +43,7 @@ fn synthesise(preset: &str, seed: u64, out: &Path) -> Result<()> {
 }
 
 fn check(dir: &Path, json: Option<&Path>) -> Result<()> {
+    json.map_or(Ok(()), require_creatable)?;
     let dataset = Dataset::open(dir)?;
     let report = data_check::full(&dataset);
     if let Some(path) = json {
@@ -53,17 +54,22 @@ fn check(dir: &Path, json: Option<&Path>) -> Result<()> {
     }
     match report.faults.len() {
         0 => print(&format!("{}: {} images, no fault\n", dir.display(), report.num_images)),
-        n => bail!("{}: {n} fault(s) in {} images", dir.display(), report.num_images),
+        n => bail!(
+            "{}: {n} fault(s) in {} images, listed above: repair or download what they name",
+            dir.display(),
+            report.num_images
+        ),
     }
 }
 
 fn tokens(file: Option<&Path>, mut texts: Vec<String>) -> Result<()> {
     if let Some(path) = file {
-        let content = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let content =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         texts.extend(content.lines().map(str::to_owned));
     }
     if texts.is_empty() {
-        return Err(Failure::usage("give a TEXT or --file FILE"));
+        return Err(Failure::usage("give a TEXT, or --file FILE with a text on a line"));
     }
     let tokenizer = Tokenizer::new(Tokenizer::CLIP_VOCAB_SIZE)?;
     for text in &texts {
@@ -74,18 +80,10 @@ fn tokens(file: Option<&Path>, mut texts: Vec<String>) -> Result<()> {
 }
 
 fn write_pixels(image: &Path, size: &str, out: &Path) -> Result<()> {
-    let size = parse_size(size)?;
+    let size: ImageSize = size.parse().map_err(|e| Failure::usage(format!("--image-size: {e}")))?;
+    require_creatable(out)?;
     let values = pixels(image, size)?;
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let view = TensorView::new(Dtype::F32, vec![3, size.height, size.width], &bytes)?;
     write_atomically(out, &safetensors::serialize([("pixels", view)], None)?)
-}
-
-/// `HxW` in pixels.
-fn parse_size(text: &str) -> Result<ImageSize> {
-    let parts = text.split_once('x').and_then(|(h, w)| Some((h.parse().ok()?, w.parse().ok()?)));
-    match parts {
-        Some((height, width)) => Ok(ImageSize { height, width }),
-        None => Err(Failure::usage(format!("--image-size {text}: expected HxW, such as 384x128"))),
-    }
 }

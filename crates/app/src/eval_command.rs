@@ -6,10 +6,10 @@ use crate::config::{Config, SplitName};
 use crate::evaluate::{EvalSet, Evaluation};
 use crate::failure::Failure;
 use crate::learner::Policy;
-use crate::print;
 use crate::records::Percent;
-use crate::run_dir::{RunDir, write_json};
-use anyhow::{Context, Result, ensure};
+use crate::run_dir::{RunDir, require_creatable, write_json};
+use crate::{print, say};
+use anyhow::{Context, Result, bail, ensure};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,8 +18,13 @@ use tbps_metrics::retrieval::{self, Scores};
 use tbps_model::weights;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
+    for path in [&args.ranks, &args.json].into_iter().flatten() {
+        require_creatable(path)?;
+    }
     let evaluation = match (&args.features, &args.run, args.split) {
-        (Some(file), _, _) => of_features(file)?,
+        (Some(file), _, _) => {
+            of_features(file).with_context(|| format!("cannot score {}", file.display()))?
+        }
         (None, Some(run), Some(split)) => of_run(args, run, split)?,
         _ => return Err(Failure::usage("give --run and --split, or --features")),
     };
@@ -37,60 +42,106 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
 fn of_run(args: &EvalArgs, root: &Path, split: SplitName) -> Result<Evaluation> {
     let run = RunDir::existing(root)?;
     let config = Config::of_run(&run.config())?;
+    let name = weights_name(args.which, &config, root)?;
     let device = args.device.open()?;
-    let (mut files, _) = checkpoint::read(&run.checkpoints(), "best")?.with_context(|| {
-        format!("{} has no best checkpoint yet: train it further", root.display())
-    })?;
-    let name = match (args.which, config.ema.enabled) {
-        (Some(Which::Ema), false) => {
-            return Err(Failure::usage(format!(
-                "{} was trained without EMA: leave --which out",
-                root.display()
-            )));
-        }
-        (Some(Which::Raw), true) => "raw.safetensors",
-        _ => "weights.safetensors",
-    };
-    let bytes = files.remove(name).with_context(|| format!("best has no {name}"))?;
-    let clip = config.model.init(config.seed, &device)?;
-    let clip = weights::load(clip, checkpoint::from_safetensors(&bytes)?)?;
     let dataset = Dataset::open(&config.data.root)?;
     let tokenizer = Tokenizer::new(config.model.text.vocab_size)?;
     let set = EvalSet::new(&dataset, split, &tokenizer, &config, &device)?;
+    let bytes = best_weights(&run, &config, name)?;
+    let clip = config.model.init(config.seed, &device)?;
+    let clip = weights::load(clip, checkpoint::from_safetensors(&bytes)?)?;
     set.evaluate(&clip, Policy::new(&config).compute)
+}
+
+/// The file of the best checkpoint that holds the weights that are asked for.
+fn weights_name(which: Option<Which>, config: &Config, root: &Path) -> Result<&'static str> {
+    match (which, config.ema.enabled) {
+        (Some(Which::Ema), false) => Err(Failure::usage(format!(
+            "{} was trained without EMA: leave --which out",
+            root.display()
+        ))),
+        (Some(Which::Raw), true) => Ok("raw.safetensors"),
+        _ => Ok("weights.safetensors"),
+    }
+}
+
+/// The bytes of a file of the best checkpoint, which must be of the run's configuration.
+fn best_weights(run: &RunDir, config: &Config, name: &str) -> Result<Vec<u8>> {
+    let shown = run.root().display();
+    let (mut files, damage) = checkpoint::read(&run.checkpoints(), "best")?
+        .with_context(|| format!("{shown} has no best checkpoint yet: train it further"))?;
+    if let Some(damage) = damage {
+        say(&format!("warning: {damage}; these are the scores of the best checkpoint before it"));
+    }
+    let mut take = |name: &str| {
+        files.remove(name).with_context(|| format!("the best checkpoint of {shown} has no {name}"))
+    };
+    let trained = String::from_utf8(take("config.toml")?).context("config.toml")?;
+    let trained = Config::parse(&trained, &[], "config.toml of the best checkpoint")?;
+    // Data may have moved since.
+    let moved = Config { data: config.data.clone(), ..trained };
+    if moved != *config {
+        return Err(Failure::usage(format!(
+            "{} is not what the best checkpoint was trained with: restore it from the config.toml \
+             in checkpoints/best",
+            run.config().display()
+        )));
+    }
+    take(name)
 }
 
 /// Any model's features, from a safetensors file.
 fn of_features(path: &Path) -> Result<Evaluation> {
-    let shown = path.display();
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-    let file = SafeTensors::deserialize(&bytes).with_context(|| shown.to_string())?;
-    let (images, image_dim) = features(&file, "image_features")?;
-    let (texts, text_dim) = features(&file, "text_features")?;
-    ensure!(image_dim == text_dim, "{shown}: features of {image_dim} and {text_dim} dimensions");
-    let (image_pids, text_pids) = (pids(&file, "image_pids")?, pids(&file, "text_pids")?);
+    let bytes = std::fs::read(path)?;
+    let file = SafeTensors::deserialize(&bytes).context("it is no whole safetensors file")?;
+    let (images, image_pids, image_dim) = side(&file, "image_features", "image_pids")?;
+    let (texts, text_pids, text_dim) = side(&file, "text_features", "text_pids")?;
+    ensure!(
+        image_dim == text_dim,
+        "image_features have {image_dim} dimensions and text_features {text_dim}: both must come \
+         from one embedding space"
+    );
     Ok(Evaluation {
         t2i: retrieval::evaluate(&texts, &text_pids, &images, &image_pids, image_dim)?,
         i2t: retrieval::evaluate(&images, &image_pids, &texts, &text_pids, image_dim)?,
     })
 }
 
-/// `[n, d]` f32 and `d`.
-fn features(file: &SafeTensors<'_>, name: &str) -> Result<(Vec<f32>, usize)> {
-    let view = file.tensor(name)?;
-    ensure!(view.dtype() == Dtype::F32, "{name} is {:?}, not f32", view.dtype());
-    let [_, dim] = *view.shape() else {
-        anyhow::bail!("{name} has shape {:?}, not [rows, dimensions]", view.shape());
-    };
-    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-    Ok((values, dim))
+/// Features `[n, d]`, their pids `[n]`, and `d`.
+fn side(file: &SafeTensors<'_>, name: &str, pids: &str) -> Result<(Vec<f32>, Vec<i64>, usize)> {
+    let (features, [rows, dim]) = tensor(file, name, Dtype::F32, f32::from_le_bytes)?;
+    let (pids_found, [num_pids]) = tensor(file, pids, Dtype::I64, i64::from_le_bytes)?;
+    ensure!(rows > 0 && dim > 0, "{name} is empty, [{rows}, {dim}]: give at least one row");
+    ensure!(num_pids == rows, "{name} has {rows} rows, but {pids} {num_pids}: give one pid a row");
+    if let Some(at) = features.iter().position(|x| !x.is_finite()) {
+        bail!(
+            "{name} is {} in row {}, column {}: the model has diverged or the file is damaged",
+            features[at],
+            at / dim,
+            at % dim
+        );
+    }
+    Ok((features, pids_found, dim))
 }
 
-/// `[n]` i64.
-fn pids(file: &SafeTensors<'_>, name: &str) -> Result<Vec<i64>> {
-    let view = file.tensor(name)?;
-    ensure!(view.dtype() == Dtype::I64, "{name} is {:?}, not i64", view.dtype());
-    Ok(view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
+/// A tensor's values in row order, and its shape, which must have `D` dimensions.
+fn tensor<T, const BYTES: usize, const D: usize>(
+    file: &SafeTensors<'_>,
+    name: &str,
+    dtype: Dtype,
+    decode: impl Fn([u8; BYTES]) -> T,
+) -> Result<(Vec<T>, [usize; D])> {
+    let view = file.tensor(name).ok().with_context(|| {
+        let mut found = file.names();
+        found.sort_unstable();
+        format!("it has no {name}, only [{}]; `tbps eval --help` has the names", found.join(", "))
+    })?;
+    ensure!(view.dtype() == dtype, "{name} is {}, not {dtype}", view.dtype());
+    let shape =
+        view.shape().try_into().ok().with_context(|| {
+            format!("{name} has shape {:?}, not {D} dimension(s)", view.shape())
+        })?;
+    Ok((view.data().as_chunks().0.iter().map(|bytes| decode(*bytes)).collect(), shape))
 }
 
 fn record(scores: &Scores) -> Value {

@@ -1,4 +1,4 @@
-//! How a command ends when it does not succeed: the exit status that goes with an error.
+//! How a command ends when it does not succeed: one line, and the exit status that goes with it.
 
 use std::fmt;
 
@@ -35,3 +35,32 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// An error and its causes on one line. A cause that the message before it spells out already is
+/// not repeated.
+pub(crate) fn line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if line.is_empty() {
+            line = text;
+        } else if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+    }
+    line.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn causes_follow_unless_they_are_told() {
+        let error = anyhow!("no such file").context("cannot read a: no such file").context("b");
+        assert_eq!(line(&error), "b: cannot read a: no such file");
+        assert_eq!(line(&anyhow!("two\nlines").context("c")), "c: two lines");
+    }
+}

@@ -7,6 +7,7 @@ mod config;
 mod data_check;
 mod data_commands;
 mod device;
+mod disk;
 mod eval_command;
 mod evaluate;
 mod failure;
@@ -25,7 +26,6 @@ mod state;
 mod train;
 
 use anyhow::Result;
-use clap::Parser;
 use cli::{Cli, Command};
 use config::Config;
 use failure::Failure;
@@ -35,10 +35,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
     die_with_parent();
-    match run(Cli::parse().command) {
+    match Cli::read().and_then(|cli| run(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {}", format!("{error:#}").replace('\n', " ")));
+            say(&format!("error: {}", failure::line(&error)));
             ExitCode::from(Failure::exit_status(&error))
         }
     }

@@ -61,8 +61,17 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    pub(crate) fn new(device: &Device, driver: Option<nvml::DeviceId>, peaks: Peaks) -> Self {
-        Self { device: device.clone(), driver: driver.as_ref().and_then(nvml::watch), peaks }
+    /// Starts watching the device; what is in use by then counts as other processes'.
+    pub(crate) fn new(device: &Device, driver: Option<&nvml::DeviceId>) -> Self {
+        let (driver, peaks) = (driver.and_then(nvml::watch), Peaks::default());
+        Self { device: device.clone(), driver, peaks }
+    }
+
+    /// Begins a new device peak: the warm-up's throw-away state is no part of training.
+    pub(crate) fn forget_warm_up(&self) {
+        if let Some(driver) = &self.driver {
+            driver.reset();
+        }
     }
 
     /// Bytes of live tensors and buffers now: the device pool's where it has one, else the host's.

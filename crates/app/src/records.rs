@@ -129,21 +129,54 @@ pub(crate) struct Summary {
     pub(crate) test: Option<Percent>,
     pub(crate) train_s_to_best: Option<f64>,
     pub(crate) e2e_s_to_best: Option<f64>,
-    pub(crate) train_s: f64,
-    pub(crate) e2e_s: f64,
-    pub(crate) eval_s: f64,
-    pub(crate) checkpoint_s: f64,
-    pub(crate) warmup_s: f64,
+    pub(crate) train_s: Option<f64>,
+    pub(crate) e2e_s: Option<f64>,
+    pub(crate) eval_s: Option<f64>,
+    pub(crate) checkpoint_s: Option<f64>,
+    pub(crate) warmup_s: Option<f64>,
     pub(crate) time_to_target: Vec<TargetRecord>,
     pub(crate) samples_per_s: Option<f64>,
-    pub(crate) steps: u64,
-    pub(crate) skipped_steps: u64,
+    pub(crate) steps: Option<u64>,
+    pub(crate) skipped_steps: Option<u64>,
     pub(crate) executed_steps: u64,
     pub(crate) final_scale: Option<f32>,
     #[serde(flatten)]
     pub(crate) memory: crate::memory::MemoryRecord,
     pub(crate) best_weights_sha256: Option<String>,
     pub(crate) tf32: bool,
+}
+
+impl Summary {
+    /// A summary that knows nothing but how the run ended.
+    pub(crate) fn of(status: Status) -> Self {
+        Self {
+            cell: String::new(),
+            seed: 0,
+            status,
+            message: None,
+            epochs: 0,
+            best_epoch: None,
+            val: None,
+            val_raw: None,
+            test: None,
+            train_s_to_best: None,
+            e2e_s_to_best: None,
+            train_s: None,
+            e2e_s: None,
+            eval_s: None,
+            checkpoint_s: None,
+            warmup_s: None,
+            time_to_target: Vec::new(),
+            samples_per_s: None,
+            steps: None,
+            skipped_steps: None,
+            executed_steps: 0,
+            final_scale: None,
+            memory: crate::memory::Peaks::default().into(),
+            best_weights_sha256: None,
+            tf32: false,
+        }
+    }
 }
 
 /// How a run ended.

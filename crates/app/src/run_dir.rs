@@ -3,11 +3,13 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
-use anyhow::{Context, Result};
-use serde::Serialize;
+use crate::records::Status;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use tbps_data::Fingerprint;
 
 /// `runs/<matrix>/<cell>.s<seed>/`.
 #[derive(Debug, Clone)]
@@ -71,6 +73,72 @@ impl RunDir {
             .map_err(|e| refused(e.root_cause().to_string()))
     }
 
+    /// Whether the run is over, and well.
+    ///
+    /// # Errors
+    /// How it ended when it did not end well, or that its summary is damaged.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        #[derive(Deserialize)]
+        struct Ending {
+            status: Status,
+            message: Option<String>,
+        }
+        let Some(json) = read_if_there(&self.summary())? else { return Ok(false) };
+        let ending: Ending = serde_json::from_slice(&json).with_context(|| {
+            format!(
+                "{} is damaged: remove it to go on from the last checkpoint",
+                self.summary().display()
+            )
+        })?;
+        if ending.status == Status::Done {
+            return Ok(true);
+        }
+        let (shown, status) = (self.root.display(), format!("{:?}", ending.status).to_lowercase());
+        let message = ending.message.unwrap_or_default();
+        bail!("the run in {shown} is over, {status}: {message}; train again into another --out")
+    }
+
+    /// Refuses to go on with a run on other data than it began with.
+    ///
+    /// # Errors
+    /// When `run.json` is damaged or has another fingerprint.
+    pub(crate) fn require_same_data(&self, data: &Fingerprint) -> Result<()> {
+        let path = self.run_json();
+        let shown = path.display();
+        let Some(json) = read_if_there(&path)? else { return Ok(()) };
+        let record: serde_json::Value = serde_json::from_slice(&json)
+            .with_context(|| format!("{shown} is damaged: remove it to have it written again"))?;
+        if record["dataset"] != serde_json::to_value(data)? {
+            bail!(
+                "the data has changed since the run in {} began ({shown} has its fingerprint): \
+                 restore it, or train into another --out",
+                self.root.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on when `metrics.jsonl` has fewer than the `len` bytes of the checkpoint.
+    ///
+    /// # Errors
+    /// Both lengths.
+    pub(crate) fn require_log(&self, len: u64) -> Result<()> {
+        let path = self.metrics();
+        let found = fs::metadata(&path).map_or(0, |of| of.len());
+        if found < len {
+            bail!(
+                "{} has {found} bytes where the checkpoint counts {len}, so a part of it is lost: \
+                 restore it, or train into another --out",
+                path.display()
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn config(&self) -> PathBuf {
         self.root.join("config.toml")
     }
@@ -104,6 +172,34 @@ impl RunDir {
     }
 }
 
+/// The file's bytes, if there is such a file.
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Refuses an output file that could not be written once the work for it is done.
+///
+/// # Errors
+/// A usage failure when `path` is a folder, or its own folder is none.
+pub(crate) fn require_creatable(path: &Path) -> Result<()> {
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(Failure::usage(format!("cannot write {shown}: it is a folder; name a file")));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(Failure::usage(format!(
+            "cannot write {shown}: {} is no folder; create it first",
+            folder.display()
+        ))),
+    }
+}
+
 /// Writes `value` as pretty JSON, whole or not at all.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut json = serde_json::to_vec_pretty(value)?;
@@ -113,24 +209,70 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 
 /// Writes a file under a temporary name, syncs it and renames it.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let shown = path.display();
-    write_synced(&temporary, bytes)?;
-    fs::rename(&temporary, path).with_context(|| format!("cannot rename to {shown}"))
+    // A rename would put a file in the place of a device such as /dev/null.
+    if fs::metadata(path).is_ok_and(|of| !of.is_file() && !of.is_dir()) {
+        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let written = synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The error that stopped the work is the one to report.
+        drop(fs::remove_file(&temporary));
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes a file and waits until the disk has it.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    synced(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// Opens a file to append to.
 pub(crate) fn append(path: &Path) -> Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn writing_replaces_one_file_and_leaves_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join("a.tmp"), "somebody's").unwrap();
+        write_atomically(&folder.join("a.json"), b"1").unwrap();
+        write_atomically(&folder.join("a.json"), b"2").unwrap();
+        fs::create_dir(folder.join("taken")).unwrap();
+        let error = write_atomically(&folder.join("taken"), b"3").unwrap_err();
+        assert!(error.to_string().ends_with("taken"), "{error}");
+        assert_eq!(names(folder), ["a.json", "a.tmp", "taken"]);
+        assert_eq!(fs::read(folder.join("a.json")).unwrap(), b"2");
+        assert_eq!(fs::read(folder.join("a.tmp")).unwrap(), b"somebody's");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_device_stays_a_device() {
+        use std::os::unix::fs::FileTypeExt;
+        write_atomically(Path::new("/dev/null"), b"x").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    }
 }

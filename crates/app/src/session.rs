@@ -5,6 +5,7 @@ use crate::checkpoint;
 use crate::config::{Config, SplitName};
 use crate::data_check;
 use crate::device::DeviceName;
+use crate::disk;
 use crate::evaluate::EvalSet;
 use crate::failure::Failure;
 use crate::feed::{Feed, Shared};
@@ -29,33 +30,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use tbps_data::{AugmentConfig, Batch, Dataset, LoaderConfig, Tokenizer, TrainLoader};
-use tbps_metrics::chrono::{Chrono, Monotonic, Phase};
+use tbps_metrics::chrono::{Chrono, Clock, Monotonic, Phase};
 use tbps_metrics::memory::nvml;
 use tbps_model::{Clip, ops, weights};
 
 /// Trains one cell; see `tbps train --help`.
 pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) -> Result<()> {
-    let chrono = Monotonic::start();
     let dir = RunDir::plan(out, &config, resume)?;
-    if dir.summary().is_file() {
+    if dir.is_done()? {
         return Ok(()); // resuming what is done does nothing
     }
     let plain = device.open()?;
+    disk::require_room(&dir, &config)?;
     let dataset = Arc::new(Dataset::open(&config.data.root)?);
-    let fingerprint = data_check::require_clean(&dataset, dir.matrix())?;
     let tokenizer = Arc::new(Tokenizer::new(config.model.text.vocab_size)?);
     let valid = EvalSet::new(&dataset, config.eval.split, &tokenizer, &config, &plain)?;
     let loader =
         TrainLoader::new(Arc::clone(&dataset), Arc::clone(&tokenizer), loader_config(&config))?;
     let feed = Arc::new(Feed::new(loader, config.train.batch_size));
     let total_steps = (feed.batches_per_epoch() * config.train.epochs) as u64;
+    // Last of the checks, because it decodes every image and keeps its result on disk.
+    let fingerprint = data_check::require_clean(&dataset, dir.matrix())?;
+    dir.require_same_data(&fingerprint)?;
     dir.create(&config)?;
 
-    let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
-    let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
-    let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
-    let log = MetricsLog::open(&dir, state.metrics_bytes, &mut state.elapsed)?;
+    // From here on a signal finishes the step and saves; before, it ends the program at once.
+    let interrupter = Interrupter::new();
+    stop_on_signal(&interrupter)?;
 
+    // From here on everything is on the end-to-end clock. The checks are not: the first cell of a
+    // matrix makes them for all.
+    let clock = Monotonic::start();
     let driver = match device {
         DeviceName::Flex => None,
         DeviceName::Cuda(index) => nvml::DeviceId::of_cuda(
@@ -63,10 +68,19 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
             std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(),
         ),
     };
+    let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
+    let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
+    let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
+    let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
+    dir.require_log(state.metrics_bytes)?;
+    let log = MetricsLog::open(&dir, state.metrics_bytes, &mut state.elapsed)?;
+
+    probe.peaks = state.peaks;
+    state.elapsed.e2e_s += clock.now().as_secs_f64();
     let net = Net { clip, policy: Policy::new(&config) };
     let mut run = Run {
-        chrono: Chrono::resume(chrono, state.elapsed),
-        probe: Probe::new(&plain, driver.clone(), state.peaks),
+        chrono: Chrono::resume(clock, state.elapsed),
+        probe,
         executed: append(&dir.executed())?,
         dir,
         device: plain.clone(),
@@ -81,12 +95,9 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         .transpose()?;
     let dir = run.dir.clone();
     let tf32 = matches!(device, DeviceName::Cuda(_));
-    let provenance = Provenance::new(
-        &run.config,
-        device,
-        driver.as_ref().and_then(nvml::describe),
-        fingerprint,
-    );
+    let (cell, seed) = (run.config.cell(), run.config.seed);
+    let provenance =
+        Provenance::new(&run.config, device, driver.as_ref().and_then(nvml::describe), fingerprint);
     let training = move || {
         let compute_dtype = warm_up(&mut run, &net)?;
         let num_parameters = net.clip.num_params();
@@ -94,12 +105,12 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         if !run.dir.run_json().is_file() {
             write_json(&run.dir.run_json(), &provenance)?;
         }
-        launch(run, net, valid)
+        launch(run, net, valid, interrupter)
     };
     match catch_unwind(AssertUnwindSafe(training)) {
         Ok(Ok((run, end))) => finish(run, end, test, tf32),
         Ok(Err(error)) => Err(error),
-        Err(panic) => died(&dir, &panic_message(&*panic)),
+        Err(panic) => died(&dir, cell, seed, tf32, &panic_message(&*panic)),
     }
 }
 
@@ -114,9 +125,9 @@ fn restore(
         None => Ok((State::new(&config.eval.targets), clip)),
         Some((files, warning)) => {
             if let Some(warning) = warning {
-                crate::say(&format!("warning: {warning}"));
+                crate::say(&format!("warning: {warning}; going on from its predecessor"));
             }
-            State::from_files(files, clip, optimizer)
+            State::from_files(files, clip, optimizer).context("checkpoints/last")
         }
     }
 }
@@ -151,6 +162,7 @@ fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
     run.optimizer.clone().step(net.clip.clone(), output.grads)?;
     run.device.sync().map_err(|e| anyhow!("the device failed: {e}"))?;
     run.device.memory_cleanup();
+    run.probe.forget_warm_up();
     run.chrono.leave();
     Ok(dtypes)
 }
@@ -170,11 +182,9 @@ fn longest_batch(config: &Config) -> Batch {
 }
 
 /// Runs the loop inside burn-train.
-fn launch(run: Run, net: Net, valid: EvalSet) -> Result<(Run, End)> {
+fn launch(run: Run, net: Net, valid: EvalSet, interrupter: Interrupter) -> Result<(Run, End)> {
     let (feed, epochs, folder) = (Arc::clone(&run.feed), run.config.train.epochs, run.dir.clone());
     let strategy = Arc::new(Measured::new(run));
-    let interrupter = Interrupter::new();
-    stop_on_signal(&interrupter)?;
     // burn-train's learner wants an optimizer and a schedule; the strategy steps the run's own.
     let unused = ModuleOptimizer::from(AdamWConfig::new().build());
     let learner = Learner::new(net, unused, ModuleLrScheduler::from(0.0));
@@ -219,7 +229,14 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
         End::Done => (Status::Done, None),
         End::Diverged(why) => (Status::Diverged, Some(why)),
     };
-    let best = checkpoint::read(&run.dir.checkpoints(), "best")?.map(|(files, _)| files);
+    let best = match checkpoint::read(&run.dir.checkpoints(), "best")? {
+        // Its predecessor is another epoch's than the scores are of.
+        Some((_, Some(damage))) => {
+            crate::say(&format!("warning: {damage}; it has no test score"));
+            None
+        }
+        found => found.map(|(files, _)| files),
+    };
     let test = match (&best, test, status) {
         (Some(files), Some(test), Status::Done) => {
             run.chrono.enter(Phase::Eval);
@@ -264,15 +281,15 @@ fn summary(
         test,
         train_s_to_best: best.map(|b| b.train_s),
         e2e_s_to_best: best.map(|b| b.e2e_s),
-        train_s: elapsed.train_s,
-        e2e_s: elapsed.e2e_s,
-        eval_s: elapsed.eval_s,
-        checkpoint_s: elapsed.checkpoint_s,
-        warmup_s: elapsed.warmup_s,
+        train_s: Some(elapsed.train_s),
+        e2e_s: Some(elapsed.e2e_s),
+        eval_s: Some(elapsed.eval_s),
+        checkpoint_s: Some(elapsed.checkpoint_s),
+        warmup_s: Some(elapsed.warmup_s),
         time_to_target: state.targets.clone(),
         samples_per_s: (elapsed.train_s > 0.0).then(|| samples / elapsed.train_s),
-        steps: state.step,
-        skipped_steps: optimizer.skipped_steps,
+        steps: Some(state.step),
+        skipped_steps: Some(optimizer.skipped_steps),
         executed_steps: std::fs::metadata(run.dir.executed())?.len(),
         final_scale: optimizer.scaler.map(|scaler| scaler.scale),
         memory: run.probe.peaks.into(),
@@ -281,18 +298,29 @@ fn summary(
     })
 }
 
-/// A panic inside training: out of memory on a device, or a bug. The run is over either way.
-fn died(dir: &RunDir, message: &str) -> Result<()> {
+/// A panic inside training: out of memory on a device, or a bug. The run is over either way, and
+/// what it measured went with it.
+fn died(dir: &RunDir, cell: String, seed: u64, tf32: bool, message: &str) -> Result<()> {
     let lower = message.to_lowercase();
     let oom = ["out of memory", "outofmemory", "out_of_memory"].iter().any(|s| lower.contains(s));
     let (status, advice) = match oom {
-        true => ("oom", "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch"),
-        false => ("failed", "this is a bug in tbps: please report it with this message"),
+        true => {
+            (Status::Oom, "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch")
+        }
+        false => (Status::Failed, "this is a bug in tbps: please report it with this message"),
     };
-    let line = message.lines().next().unwrap_or_default();
-    let message = format!("{line}: {advice}");
-    write_json(&dir.summary(), &serde_json::json!({ "status": status, "message": message }))?;
-    Err(anyhow!("{status}: {message}"))
+    let message = format!("{}: {advice}", message.lines().next().unwrap_or_default());
+    let executed_steps = std::fs::metadata(dir.executed())?.len();
+    let summary = Summary {
+        cell,
+        seed,
+        executed_steps,
+        tf32,
+        message: Some(message.clone()),
+        ..Summary::of(status)
+    };
+    write_json(&dir.summary(), &summary)?;
+    Err(anyhow!("{message}"))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

@@ -62,7 +62,7 @@ fn train(
 ) -> Result<(Net, End)> {
     while run.state.epoch <= run.config.train.epochs {
         let epoch = run.state.epoch;
-        events.start_epoch(epoch, batches.num_items());
+        events.start_epoch(batches.num_items());
         run.feed.seek(epoch, run.state.batch);
         run.probe.begin();
         run.chrono.enter(Phase::Train);
@@ -114,16 +114,16 @@ fn train(
         run.synchronise()?;
         run.chrono.enter(Phase::Eval);
         run.probe.begin();
-        events.end_training(epoch);
+        events.end_training();
         let selected = match averaged {
             Some(clip) => Net { clip, policy: net.policy },
             None => raw.clone(),
         };
         let of_raw = run.config.ema.enabled.then_some(&raw);
-        let (val, val_raw) = events.evaluate(epoch, &selected, of_raw, split)?;
+        let (val, val_raw) = events.evaluate(&selected, of_raw, split)?;
         run.probe.end_evaluation();
         run.chrono.leave();
-        let is_best = run.select(epoch, events.r1(epoch)?, &val, &val_raw)?;
+        let is_best = run.select(epoch, events.r1()?, &val, &val_raw)?;
         if is_best {
             run.save_best(&selected, of_raw, &val)?;
         }
@@ -232,6 +232,7 @@ impl Run {
 
     /// Saves everything that training needs to go on.
     fn save_last(&mut self, net: &Net) -> Result<()> {
+        self.synchronise()?;
         let before = self.chrono.enter(Phase::Checkpoint);
         self.state.metrics_bytes = self.log.sync()?;
         self.state.elapsed = self.chrono.elapsed();
@@ -248,6 +249,8 @@ struct Events {
     processor: SupervisedTrainingEventProcessor<Net>,
     store: Arc<EventStoreClient>,
     interrupter: Interrupter,
+    /// Epochs of this process: a resumed run begins a new event store, which counts from 1.
+    epoch: usize,
 }
 
 type TrainOf = <Net as TrainStep>::Output;
@@ -262,26 +265,27 @@ impl Events {
         self.interrupter.fail_on_error(self.processor.process_valid(event));
     }
 
-    fn start_epoch(&mut self, epoch_number: usize, total_items: usize) {
-        self.train(LearnerEvent::StartSplit { epoch_number, total_items });
+    fn start_epoch(&mut self, total_items: usize) {
+        self.epoch += 1;
+        self.train(LearnerEvent::StartSplit { epoch_number: self.epoch, total_items });
     }
 
     fn step(&mut self, item: TrainingItem<TrainOf>) {
         self.train(LearnerEvent::ProcessedItem(item));
     }
 
-    fn end_training(&mut self, epoch: usize) {
-        self.train(LearnerEvent::EndSplit(epoch));
+    fn end_training(&mut self) {
+        self.train(LearnerEvent::EndSplit(self.epoch));
     }
 
     /// Evaluates the weights that are selected on, and the trained ones where they differ.
     fn evaluate(
         &mut self,
-        epoch: usize,
         selected: &Net,
         raw: Option<&Net>,
         split: &ValidLoader<Net>,
     ) -> Result<(Arc<Evaluation>, Arc<Evaluation>)> {
+        let epoch = self.epoch;
         self.valid(LearnerEvent::StartSplit { epoch_number: epoch, total_items: 1 });
         let mut iterator = split.iter();
         let set: Arc<EvalSet> = iterator.next().context("a split is one item")??;
@@ -303,9 +307,9 @@ impl Events {
         Ok((val, val_raw))
     }
 
-    /// The R@1 that burn-train's metric recorded for an epoch: what selects the best checkpoint.
-    fn r1(&self, epoch: usize) -> Result<f64> {
-        let r1 = self.store.find_metric(T2iR1::NAME, epoch, Aggregate::Mean, &Split::Valid);
+    /// The R@1 that burn-train's metric recorded last: what selects the best checkpoint.
+    fn r1(&self) -> Result<f64> {
+        let r1 = self.store.find_metric(T2iR1::NAME, self.epoch, Aggregate::Mean, &Split::Valid);
         let r1 = r1.context("the event store has no R@1 of this epoch")?;
         ensure!(r1.is_finite(), "R@1 is {r1}");
         Ok(r1)
@@ -344,7 +348,8 @@ impl SupervisedLearningStrategy<Net> for Measured {
         let fresh = (run.config.model.clone(), run.config.seed, net.policy);
         drop(learner); // its handles would keep the first weights alive
         let TrainingComponents { event_processor, event_store, interrupter, .. } = parts;
-        let mut events = Events { processor: event_processor, store: event_store, interrupter };
+        let mut events =
+            Events { processor: event_processor, store: event_store, interrupter, epoch: 0 };
         let (net, end) = match train(&mut run, net, &mut events, &batches, &split) {
             Ok((net, end)) => (net, Ok(end)),
             Err(error) => {

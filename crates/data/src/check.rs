@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::annotation::{Dataset, SplitName};
+use crate::error::DataError;
 use crate::image::decode;
 
 /// What [`check`] found.
@@ -65,7 +66,7 @@ impl fmt::Display for Fault {
                 example.display()
             ),
             Self::Undecodable { path, reason } => {
-                write!(f, "imgs/{}: {reason}", path.display())
+                write!(f, "imgs/{} {reason}", path.display())
             }
             Self::BlankCaption { split, path } => {
                 write!(f, "imgs/{}: blank caption in split {split}", path.display())
@@ -121,7 +122,21 @@ fn state_of(path: &Path) -> State {
     }
     match decode(path) {
         Ok(_) => State::Good,
-        Err(error) => State::Undecodable(error.to_string()),
+        Err(error) => State::Undecodable(reason(error)),
+    }
+}
+
+/// What the error says besides the path, which its fault names already.
+fn reason(error: DataError) -> String {
+    match error {
+        DataError::Io { source, .. } => format!("cannot be read: {source}"),
+        DataError::Decode { source, .. } => {
+            format!("cannot be decoded: {source}; download it again")
+        }
+        DataError::Truncated { .. } => {
+            "is cut short: its JPEG data has no end; download it again".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 

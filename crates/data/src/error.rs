@@ -71,7 +71,7 @@ pub enum DataError {
     },
 
     /// One record of the annotation file is wrong.
-    #[error("{}: record {index} (counted from 0): {fault}", path.display())]
+    #[error("{}: record {index} (counted from 0): {fault}; correct or remove it", path.display())]
     Record {
         /// The annotation file.
         path: PathBuf,
@@ -171,9 +171,18 @@ impl DataError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordFault {
-    /// A field is missing or has the wrong type.
-    #[error("{0}")]
+    /// A field is missing, or the record is no object.
+    #[error("{}", without_place(_0))]
     Malformed(serde_json::Error),
+
+    /// A field has the wrong type.
+    #[error("{field}: {}", without_place(source))]
+    Field {
+        /// The field's name.
+        field: &'static str,
+        /// What it is, and what was expected.
+        source: serde_json::Error,
+    },
 
     /// The list of captions is empty.
     #[error("it has no caption")]
@@ -195,4 +204,11 @@ pub enum RecordFault {
         /// The earlier record, counted from 0.
         first: usize,
     },
+}
+
+/// The message without line and column: they count from the record's own beginning, which nobody
+/// sees in the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what).to_owned()
 }

@@ -63,15 +63,14 @@ impl Block {
 
     /// `[b, n, w]` f32 to `[b, n, w]` f32, with matrix products in `compute`.
     pub fn forward(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
-        let qkv = self.qkv.forward(self.ln_1.forward(x.clone()), compute);
-        let mixed = ops::attention(qkv, self.heads, self.causal);
-        let x = x + self.attn_out.forward(mixed, compute).cast(FloatDType::F32);
-        let hidden = self.mlp_fc.forward(self.ln_2.forward(x.clone()), compute);
-        let hidden = match self.activation {
-            Activation::QuickGelu => ops::quick_gelu(hidden),
-            Activation::Gelu => ops::gelu(hidden),
-        };
-        x + self.mlp_out.forward(hidden, compute).cast(FloatDType::F32)
+        let [b, n, w] = x.dims();
+        let x = x.reshape([b * n, w]);
+        let qkv = self.qkv.after_norm(&self.ln_1, x.clone(), compute).reshape([b, n, 3 * w]);
+        let mixed = ops::attention(qkv, self.heads, self.causal).reshape([b * n, w]);
+        let x = self.attn_out.onto(x, mixed, None);
+        let hidden = self.mlp_fc.after_norm(&self.ln_2, x.clone(), compute); // [b * n, 4w]
+        let x = self.mlp_out.onto(x, hidden, Some(self.activation));
+        x.reshape([b, n, w])
     }
 }
 
@@ -89,9 +88,16 @@ impl Linear {
         Self { weight: init.normal([w_in, w_out], std), bias: init.constant([w_out], 0.0) }
     }
 
-    /// `[b, n, w_in] -> [b, n, w_out]` in `compute`.
-    pub fn forward(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
-        ops::linear(x, self.weight.val(), self.bias.val(), compute)
+    /// `norm(x) @ weight + bias` in `compute`, `[r, w_in] -> [r, w_out]`.
+    fn after_norm(&self, norm: &LayerNorm, x: Tensor<2>, compute: FloatDType) -> Tensor<2> {
+        let norm = [norm.gamma.val(), norm.beta.val()];
+        ops::norm_linear(x, norm, self.weight.val(), self.bias.val(), compute)
+    }
+
+    /// `residual + activation(x) @ weight + bias`: `x [r, w_in]` in the compute dtype onto
+    /// `residual [r, w_out]` f32.
+    fn onto(&self, residual: Tensor<2>, x: Tensor<2>, activation: Option<Activation>) -> Tensor<2> {
+        ops::linear_onto(residual, x, activation, self.weight.val(), self.bias.val())
     }
 }
 

@@ -18,12 +18,17 @@ use crate::error::{DataError, RecordFault};
 const ANNOTATION: &str = "reid_raw.json";
 const CAPTIONS_WITHOUT_SPLITS: &str = "caption_all.json";
 
+/// The fields of a record, unread, so that a bad one is known by its name.
 #[derive(Deserialize)]
-struct Record {
-    split: SplitName,
-    captions: Vec<String>,
-    file_path: String,
-    id: i64,
+struct Record<'a> {
+    #[serde(borrow)]
+    split: &'a RawValue,
+    #[serde(borrow)]
+    captions: &'a RawValue,
+    #[serde(borrow)]
+    file_path: &'a RawValue,
+    #[serde(borrow)]
+    id: &'a RawValue,
 }
 
 /// Reads `root/reid_raw.json`.
@@ -88,34 +93,38 @@ fn add_record(
     index: usize,
     raw: &RawValue,
 ) -> Result<(), RecordFault> {
-    let record: Record = serde_json::from_str(raw.get()).map_err(RecordFault::Malformed)?;
-    if record.captions.is_empty() {
+    let record: Record<'_> = serde_json::from_str(raw.get()).map_err(RecordFault::Malformed)?;
+    let split: SplitName = field("split", record.split)?;
+    let captions: Vec<String> = field("captions", record.captions)?;
+    let file_path: String = field("file_path", record.file_path)?;
+    let pid: i64 = field("id", record.id)?;
+    if captions.is_empty() {
         return Err(RecordFault::NoCaption);
     }
-    if record.id < 0 {
-        return Err(RecordFault::NegativePid(record.id));
+    if pid < 0 {
+        return Err(RecordFault::NegativePid(pid));
     }
-    let Some(path) = path_below_images(&record.file_path) else {
-        return Err(RecordFault::OutsideImages(record.file_path));
+    let Some(path) = path_below_images(&file_path) else {
+        return Err(RecordFault::OutsideImages(file_path));
     };
     if let Some(&first) = first_use.get(&path) {
-        return Err(RecordFault::Duplicate { file_path: record.file_path, first });
+        return Err(RecordFault::Duplicate { file_path, first });
     }
     first_use.insert(path.clone(), index);
 
-    let split = match record.split {
+    let split = match split {
         SplitName::Train => &mut dataset.train,
         SplitName::Val => &mut dataset.val,
         SplitName::Test => &mut dataset.test,
     };
-    let (image, pid) = (split.images.len(), record.id);
+    let image = split.images.len();
     split.images.push(ImageRecord { pid, path });
-    split.captions.extend(record.captions.into_iter().map(|text| CaptionRecord {
-        image,
-        pid,
-        text,
-    }));
+    split.captions.extend(captions.into_iter().map(|text| CaptionRecord { image, pid, text }));
     Ok(())
+}
+
+fn field<'a, T: Deserialize<'a>>(field: &'static str, raw: &'a RawValue) -> Result<T, RecordFault> {
+    serde_json::from_str(raw.get()).map_err(|source| RecordFault::Field { field, source })
 }
 
 /// The path with `.` parts removed, or nothing when it could leave `imgs/`.

@@ -78,10 +78,10 @@ impl Archive {
         match self {
             Self::CamA | Self::CamB => (48, 128),
             Self::Cuhk01 => (60, 160),
-            Self::Market => (64, 128),
+            Self::Market => (64, 160),
             Self::Cuhk03 | Self::TestQuery | Self::TrainQuery => {
                 let height = stream.range(160.0, 256.0);
-                let aspect = stream.range(0.36, 0.44);
+                let aspect = stream.range(0.37, 0.41);
                 ((height * aspect) as u32, height as u32)
             }
         }

@@ -29,15 +29,15 @@ pub(crate) struct Camera {
 
 impl Camera {
     pub(crate) fn draw(stream: &mut Stream) -> Self {
-        let exposure = (0.17 * stream.bell()).clamp(-0.4, 0.3).exp();
-        let mut gain = || exposure * (1.0 + 0.065 * stream.bell());
+        let exposure = (0.2 * stream.bell()).clamp(-0.5, 0.32).exp();
+        let mut gain = || exposure * (1.0 + 0.075 * stream.bell());
         let gain = [gain(), gain(), gain()];
         Self {
             side_light: stream.range(0.45, 1.0) * stream.pick(&[-1.0, 1.0]),
             resolution: stream.range(0.6, 1.0),
             gain,
-            contrast: stream.range(0.74, 1.12),
-            haze: stream.range(0.0, 24.0),
+            contrast: stream.range(0.65, 1.12),
+            haze: stream.range(0.0, 30.0),
             slope: 0.15 * stream.bell(),
             noise: stream.range(1.0, 5.0),
             jpeg_quality: stream.range(42.0, 92.0) as u8,

@@ -50,6 +50,29 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
+    /// Every colour.
+    pub(crate) const ALL: [Colour; 19] = [
+        Self::Black,
+        Self::DarkGrey,
+        Self::Grey,
+        Self::White,
+        Self::Navy,
+        Self::Blue,
+        Self::LightBlue,
+        Self::Teal,
+        Self::DarkGreen,
+        Self::Green,
+        Self::Olive,
+        Self::Yellow,
+        Self::Orange,
+        Self::Red,
+        Self::Maroon,
+        Self::Pink,
+        Self::Purple,
+        Self::Brown,
+        Self::Beige,
+    ];
+
     /// The typical shade.
     pub(crate) fn rgb(self) -> Rgb {
         match self {

@@ -3,7 +3,7 @@
 
 use tiny_skia::Transform;
 
-use super::palette::Rgb;
+use super::palette::{Colour, Rgb};
 use super::raster::{Canvas, Ink, at, ellipse, line, polygon, rect};
 use super::stream::Stream;
 
@@ -282,17 +282,18 @@ fn pole(canvas: &mut Canvas, stream: &mut Stream) {
     canvas.fill(&rect(x, 0.0, stream.range(0.025, 0.06), stream.range(0.6, 0.9)), Ink::Flat(rgb));
 }
 
-/// Any colour a wall, car or sign may have.
+/// Any colour a wall, car or sign may have: those of clothes, more or less faded.
 fn paint(stream: &mut Stream) -> Rgb {
-    let mut channel = || stream.range(30.0, 235.0) as u8;
-    let vivid = Rgb(channel(), channel(), channel());
+    let vivid = stream.pick(&Colour::ALL).rgb();
     let grey = vivid.luma() as u8;
-    vivid.mix(Rgb(grey, grey, grey), stream.range(0.2, 0.9))
+    let faded = vivid.mix(Rgb(grey, grey, grey), stream.range(0.0, 0.5));
+    faded.mix(Rgb(200, 196, 190), stream.range(0.0, 0.3))
 }
 
-/// Greyish, from dark asphalt to pale stone.
+/// Asphalt and stone mostly, painted or carpeted floors at times.
 fn pavement(stream: &mut Stream) -> Rgb {
     let base = stream.range(85.0, 205.0);
     let mut channel = || (base + 12.0 * stream.bell()).clamp(0.0, 255.0) as u8;
-    Rgb(channel(), channel(), channel())
+    let stone = Rgb(channel(), channel(), channel());
+    if stream.chance(0.4) { stone.mix(paint(stream), stream.range(0.3, 0.8)) } else { stone }
 }

@@ -7,7 +7,6 @@ use crate::rng;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     Plan,
-    Family,
     Person,
     View,
     Sensor,

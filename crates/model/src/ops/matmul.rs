@@ -1,4 +1,4 @@
-//! The matrix product that all others go through.
+//! The plain matrix product, and the record of the dtypes that products ran in.
 
 use burn::tensor::{DType, Tensor};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -36,12 +36,17 @@ pub fn take_matmul_dtypes() -> MatmulDtypes {
 /// If the dtypes differ: a broken invariant of the caller, never of a user's input.
 pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     assert_eq!(a.dtype(), b.dtype(), "matrix product of two dtypes");
-    let bit = match a.dtype() {
+    record(a.dtype());
+    a.matmul(b)
+}
+
+/// Remembers that a matrix product ran in this dtype.
+pub(super) fn record(dtype: DType) {
+    let bit = match dtype {
         DType::F32 => F32,
         DType::F16 => F16,
         DType::BF16 => BF16,
         _ => OTHER,
     };
     SEEN.fetch_or(bit, Ordering::Relaxed);
-    a.matmul(b)
 }

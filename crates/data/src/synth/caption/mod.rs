@@ -30,7 +30,7 @@ impl Carelessness {
     /// Stray spaces as often as in the real test split (1,730 of 6,156 captions); the others are
     /// estimates.
     pub(crate) const CROWD: Self = Self {
-        wrong_colour: 0.06,
+        wrong_colour: 0.04,
         no_colour: 0.03,
         typo: 0.06,
         stray_space: 0.28,

@@ -22,28 +22,6 @@ const CAREFUL: Carelessness = Carelessness {
     no_stop: 0.0,
 };
 
-const COLOURS: [Colour; 19] = [
-    Colour::Black,
-    Colour::DarkGrey,
-    Colour::Grey,
-    Colour::White,
-    Colour::Navy,
-    Colour::Blue,
-    Colour::LightBlue,
-    Colour::Teal,
-    Colour::DarkGreen,
-    Colour::Green,
-    Colour::Olive,
-    Colour::Yellow,
-    Colour::Orange,
-    Colour::Red,
-    Colour::Maroon,
-    Colour::Pink,
-    Colour::Purple,
-    Colour::Brown,
-    Colour::Beige,
-];
-
 type Truth = fn(&Person, &Sight) -> bool;
 
 /// A phrase, and what must hold where it is used.
@@ -78,8 +56,10 @@ const LEXICON: &[(&str, Truth)] = &[
     ("backpack", |_, s| s.bag.is_some_and(|bag| bag.kind == BagKind::Backpack)),
     ("suitcase", |_, s| s.bag.is_some_and(|bag| bag.kind == BagKind::Suitcase)),
     ("handbag", |_, s| s.bag.is_some_and(|bag| bag.kind == BagKind::Handbag)),
-    ("left", |_, s| s.bag.is_some_and(|bag| bag.side == Side::Left)),
-    ("right", |_, s| s.bag.is_some_and(|bag| bag.side == Side::Right)),
+    ("left hand", |_, s| s.bag.is_some_and(|bag| bag.side == Side::Left)),
+    ("right shoulder", |_, s| s.bag.is_some_and(|bag| bag.side == Side::Right)),
+    ("facing left", |_, s| s.facing == Facing::Left),
+    ("towards", |_, s| s.is_walking && s.facing == Facing::Front),
     ("cap", |_, s| s.hat.is_some_and(|hat| hat.kind == HatKind::Cap)),
     ("beanie", |_, s| s.hat.is_some_and(|hat| hat.kind == HatKind::Beanie)),
     ("sun hat", |_, s| s.hat.is_some_and(|hat| hat.kind == HatKind::SunHat)),
@@ -89,6 +69,7 @@ const LEXICON: &[(&str, Truth)] = &[
     ("phone", |_, s| s.held == Some(Held::Phone)),
     ("umbrella", |_, s| s.held == Some(Held::Umbrella)),
     ("walking", |_, s| s.is_walking),
+    ("sideways", |_, s| s.facing.is_profile()),
     ("away", |_, s| s.facing == Facing::Back),
 ];
 
@@ -150,7 +131,7 @@ fn visible_colour_words(person: &Person, sight: &Sight) -> BTreeSet<&'static str
 }
 
 fn tells_a_wrong_colour(person: &Person, sight: &Sight, caption: &str) -> bool {
-    let all = colour_words(&COLOURS);
+    let all = colour_words(&Colour::ALL);
     let visible = visible_colour_words(person, sight);
     plain(caption).split(' ').any(|word| all.contains(word) && !visible.contains(word))
 }

@@ -9,7 +9,7 @@ use crate::synth::raster::{Canvas, Ink, ellipse, rect};
 /// Pixels on each side of a tile.
 const TILE: u32 = 24;
 /// Body units on each side of a tile: a torso shows about four repeats.
-const SPAN: f32 = 0.088;
+const SPAN: f32 = 0.098;
 
 /// What an upper garment is made of.
 pub(super) struct Cloth {

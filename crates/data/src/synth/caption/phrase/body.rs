@@ -108,23 +108,20 @@ impl Phrases<'_> {
         })
     }
 
-    /// "is walking away".
+    /// "is walking away from the camera".
     pub(in crate::synth::caption) fn movement(&mut self) -> Option<String> {
         if self.stream.chance(omitted::MOVEMENT) {
             return None;
         }
-        let act = if self.sight.is_walking { "walking" } else { "standing" };
-        let text = match self.sight.facing {
-            Facing::Front if self.sight.is_walking => {
-                self.stream.pick(&["is walking", "is walking forward"])
-            }
-            Facing::Front => self.stream.pick(&["is standing", "is facing the camera"]),
-            Facing::Back if self.sight.is_walking => {
-                self.stream.pick(&["is walking away", "is walking"])
-            }
-            Facing::Back => self.stream.pick(&["is facing away", "is seen from behind"]),
-            Facing::Left | Facing::Right => return Some(format!("is {act} sideways")),
+        let verb = if self.sight.is_walking { "walking" } else { "standing" };
+        let options = match self.sight.facing {
+            Facing::Front if self.sight.is_walking => ["is {} forward", "is {} towards the camera"],
+            Facing::Front => ["is facing the camera", "is facing forward"],
+            Facing::Back if self.sight.is_walking => ["is {} away", "is {} away from the camera"],
+            Facing::Back => ["is facing away", "is seen from behind"],
+            Facing::Left => ["is {} sideways", "is facing left"],
+            Facing::Right => ["is {} sideways", "is facing right"],
         };
-        Some(text.to_owned())
+        Some(self.stream.pick(&options).replace("{}", verb))
     }
 }

@@ -12,9 +12,9 @@ use crate::synth::stream::Stream;
 
 /// Chances that a writer doesn't mention something that is in sight.
 mod omitted {
-    pub(super) const AGE: f32 = 0.65;
+    pub(super) const AGE: f32 = 0.7;
     pub(super) const BUILD: f32 = 0.8;
-    pub(super) const HAIR: f32 = 0.28;
+    pub(super) const HAIR: f32 = 0.3;
     pub(super) const HAIR_SHADE: f32 = 0.15;
     pub(super) const HAT: f32 = 0.05;
     pub(super) const GLASSES: f32 = 0.35;
@@ -23,9 +23,9 @@ mod omitted {
     pub(super) const LOWER: f32 = 0.03;
     pub(super) const SHOES: f32 = 0.25;
     pub(super) const BAG: f32 = 0.07;
-    pub(super) const BAG_SIDE: f32 = 0.5;
+    pub(super) const BAG_SIDE: f32 = 0.6;
     pub(super) const HELD: f32 = 0.15;
-    pub(super) const MOVEMENT: f32 = 0.78;
+    pub(super) const MOVEMENT: f32 = 0.4;
 }
 
 /// One writer at work on one image.
@@ -68,7 +68,7 @@ impl<'a> Phrases<'a> {
             dye.colour.names()
         };
         // Most writers use the first name.
-        if self.stream.chance(0.6) { names[0] } else { self.stream.pick(names) }.to_owned()
+        if self.stream.chance(0.7) { names[0] } else { self.stream.pick(names) }.to_owned()
     }
 }
 

@@ -1,0 +1,100 @@
+//! The same seed gives the same run, also when it is killed on the way.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use support::{json, metrics, train, train_command, trained};
+
+const SETTINGS: [&str; 2] = ["precision=amp-fp16", "ema.enabled=true"];
+/// Steps between checkpoints in `configs/smoke.toml`.
+const CHECKPOINT_EVERY: u64 = 3;
+
+/// What two equal runs have in common.
+fn result(run: &Path) -> (Vec<Value>, Value, Value) {
+    let mut summary = json(run, "summary.json");
+    let best = summary["best_weights_sha256"].take();
+    (metrics(run), best, json(run, "checkpoints/best/ranks.json"))
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = trained(folder.path(), "first", &SETTINGS);
+    let threads = [&SETTINGS[..], &["data.threads=1"]].concat();
+    let second = trained(folder.path(), "second", &threads);
+    assert_eq!(result(&first), result(&second));
+    let other = [&SETTINGS[..], &["seed=1"]].concat();
+    let other = trained(folder.path(), "other", &other);
+    assert_ne!(result(&first), result(&other));
+}
+
+#[test]
+fn five_kills_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let began = Instant::now();
+    let straight = trained(folder.path(), "straight", &SETTINGS);
+    let whole_s = began.elapsed().as_secs_f64();
+
+    let killed = folder.path().join("killed");
+    let mut random = 0x2545_f491_u32;
+    let mut kills = 0;
+    for _ in 0..5 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let delay_s = whole_s * (0.2 + 0.5 * f64::from(random >> 8) / f64::from(1 << 24));
+        let mut child = train_command(&killed, &SETTINGS).arg("--resume").spawn().unwrap();
+        std::thread::sleep(Duration::from_secs_f64(delay_s));
+        match child.try_wait().unwrap() {
+            Some(status) => assert!(status.success()),
+            None => {
+                child.kill().unwrap(); // SIGKILL: nothing is saved on the way out
+                child.wait().unwrap();
+                kills += 1;
+            }
+        }
+    }
+    assert!(kills >= 2, "{kills} kills hit the run; it is too short for this test");
+    let mut last = train_command(&killed, &SETTINGS);
+    assert!(last.arg("--resume").status().unwrap().success());
+
+    assert_eq!(result(&straight), result(&killed));
+    let summary = json(&killed, "summary.json");
+    let (steps, executed) = (&summary["steps"], &summary["executed_steps"]);
+    let (steps, executed) = (steps.as_u64().unwrap(), executed.as_u64().unwrap());
+    assert!(executed >= steps && executed <= steps + kills * CHECKPOINT_EVERY, "{executed} steps");
+}
+
+#[test]
+fn a_finished_run_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path(), "run", &[]);
+    let before = std::fs::read(run.join("summary.json")).unwrap();
+    let again = train_command(&run, &[]).arg("--resume").output().unwrap();
+    assert!(again.status.success());
+    assert_eq!(std::fs::read(run.join("summary.json")).unwrap(), before);
+    assert_eq!(train(&run, &[]).status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_and_says_how_to_go_on() {
+    use std::process::{Command, Stdio};
+    let folder = tempfile::tempdir().unwrap();
+    let straight = trained(folder.path(), "straight", &[]);
+    let run = folder.path().join("run");
+    let mut command = train_command(&run, &[]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    while !run.join("metrics.jsonl").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--resume goes on from there"));
+    assert!(train_command(&run, &[]).arg("--resume").status().unwrap().success());
+    assert_eq!(result(&straight), result(&run));
+    let summary = json(&run, "summary.json");
+    assert_eq!(summary["executed_steps"], summary["steps"]);
+}

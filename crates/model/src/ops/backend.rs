@@ -1,0 +1,104 @@
+//! What a backend does for a block: four operations and their gradients.
+
+use super::composed;
+use crate::config::Activation;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, backend_extension};
+use burn::tensor::FloatDType;
+
+/// The operations of a block, forward and backward, on a backend's own tensors.
+///
+/// Each has a body of the backend's basic operations, so that a backend takes part by an empty
+/// `impl`; a backend with fused kernels overrides it. Forward and backward of a backend belong
+/// together: an override of one needs the other's rounding.
+///
+/// Letters: `r` rows, `k` width in, `m` width out, `b` batch, `n` positions, `w` width. Parameters,
+/// their gradients and the residual stream are f32; activations inside a block have the compute
+/// dtype, and matrix products run in it.
+#[backend_extension(Flex, Autodiff)]
+pub trait BlockOps: Backend {
+    /// Layer norm of `x [r, k]` in f32, scaled by `gamma [k]` and shifted by `beta [k]`.
+    fn norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::norm::<Self>(x, gamma, beta)
+    }
+
+    /// Gradients of [`BlockOps::norm`] at `x`, `gamma` and `beta`.
+    fn norm_backward(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::norm_backward::<Self>(x, gamma, grad)
+    }
+
+    /// `norm(x) @ weight + bias` in `compute`: `x [r, k]` f32, `weight [k, m]`, `bias [m]`.
+    fn norm_linear(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        compute: FloatDType,
+    ) -> FloatTensor<Self> {
+        composed::norm_linear::<Self>(x, gamma, beta, weight, bias, compute)
+    }
+
+    /// Gradients of [`BlockOps::norm_linear`] at `x`, `gamma`, `beta`, `weight` and `bias`.
+    fn norm_linear_backward(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> (
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+    ) {
+        composed::norm_linear_backward::<Self>(x, gamma, beta, weight, grad)
+    }
+
+    /// `residual + activation(x) @ weight + bias` in f32: `x [r, k]` in the compute dtype,
+    /// `weight [k, m]`, `bias [m]`, `residual [r, m]`.
+    fn linear_onto(
+        residual: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        activation: Option<Activation>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::linear_onto::<Self>(residual, x, activation, weight, bias)
+    }
+
+    /// Gradients of [`BlockOps::linear_onto`] at `x`, `weight` and `bias`; the one at `residual` is
+    /// `grad` itself.
+    fn linear_onto_backward(
+        x: FloatTensor<Self>,
+        activation: Option<Activation>,
+        weight: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::linear_onto_backward::<Self>(x, activation, weight, grad)
+    }
+
+    /// Softmax attention over packed projections, `[b, n, 3w]` to `[b, n, w]`; softmax in f32.
+    fn attention(qkv: FloatTensor<Self>, heads: usize, causal: bool) -> FloatTensor<Self> {
+        composed::attention::<Self>(qkv, heads, causal)
+    }
+
+    /// The gradient of [`BlockOps::attention`] at `qkv`.
+    fn attention_backward(
+        qkv: FloatTensor<Self>,
+        heads: usize,
+        causal: bool,
+        grad: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::attention_backward::<Self>(qkv, heads, causal, grad)
+    }
+}

@@ -1,0 +1,260 @@
+//! The operations of a block and their gradients from a backend's basic operations.
+//!
+//! Letters: `r` rows, `k` width in, `m` width out, `b` batch, `n` positions, `w` width, `h` heads,
+//! `d` width of a head.
+
+use super::EPSILON;
+use super::matmul::record;
+use crate::config::Activation;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Scalar, TensorMetadata};
+use burn::tensor::{DType, FloatDType, Shape, Slice};
+
+pub(super) fn norm<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    beta: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let (normalized, _) = normalize::<B>(x);
+    B::float_add(B::float_mul(normalized, row::<B>(gamma)), row::<B>(beta))
+}
+
+pub(super) fn norm_backward<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (normalized, scale) = normalize::<B>(x);
+    let d_gamma = sum_rows::<B>(B::float_mul(grad.clone(), normalized.clone()));
+    let d_beta = sum_rows::<B>(grad.clone());
+    let grad = B::float_mul(grad, row::<B>(gamma));
+    let level = B::float_mean_dim(grad.clone(), 1); // [r, 1]
+    let slope = B::float_mean_dim(B::float_mul(grad.clone(), normalized.clone()), 1);
+    let straight = B::float_sub(B::float_sub(grad, level), B::float_mul(normalized, slope));
+    (B::float_mul(straight, scale), d_gamma, d_beta)
+}
+
+pub(super) fn norm_linear<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    beta: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+    compute: FloatDType,
+) -> FloatTensor<B> {
+    let a = B::float_cast(norm::<B>(x, gamma, beta), compute);
+    let y = product::<B>(a, B::float_cast(weight, compute));
+    B::float_add(y, row::<B>(B::float_cast(bias, compute)))
+}
+
+pub(super) fn norm_linear_backward<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    beta: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let a = B::float_cast(norm::<B>(x.clone(), gamma.clone(), beta), compute_dtype::<B>(&grad));
+    let (da, d_weight, d_bias) = map_backward::<B>(a, weight, grad);
+    let (dx, d_gamma, d_beta) = norm_backward::<B>(x, gamma, B::float_cast(da, FloatDType::F32));
+    (dx, d_gamma, d_beta, d_weight, d_bias)
+}
+
+pub(super) fn linear_onto<B: Backend>(
+    residual: FloatTensor<B>,
+    x: FloatTensor<B>,
+    activation: Option<Activation>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let compute = compute_dtype::<B>(&x);
+    let a = activated::<B>(x, activation);
+    let y = product::<B>(a, B::float_cast(weight, compute));
+    let y = B::float_add(y, row::<B>(B::float_cast(bias, compute)));
+    B::float_add(residual, B::float_cast(y, FloatDType::F32))
+}
+
+pub(super) fn linear_onto_backward<B: Backend>(
+    x: FloatTensor<B>,
+    activation: Option<Activation>,
+    weight: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let grad = B::float_cast(grad, compute_dtype::<B>(&x));
+    let a = activated::<B>(x.clone(), activation);
+    let (da, d_weight, d_bias) = map_backward::<B>(a, weight, grad);
+    (activation_backward::<B>(x, activation, da), d_weight, d_bias)
+}
+
+pub(super) fn attention<B: Backend>(
+    qkv: FloatTensor<B>,
+    heads: usize,
+    causal: bool,
+) -> FloatTensor<B> {
+    let [q, k, v] = split::<B>(qkv, heads);
+    merge::<B>(product::<B>(probabilities::<B>(q, k, causal), v))
+}
+
+pub(super) fn attention_backward<B: Backend>(
+    qkv: FloatTensor<B>,
+    heads: usize,
+    causal: bool,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let [b, n, w3] = dims(&qkv);
+    let d = w3 / 3 / heads;
+    let compute = compute_dtype::<B>(&qkv);
+    let [q, k, v] = split::<B>(qkv, heads);
+    let dy = B::float_reshape(grad, Shape::from([b, n, heads, d]));
+    let dy = B::float_swap_dims(dy, 1, 2); // [b, h, n, d]
+    let p = probabilities::<B>(q.clone(), k.clone(), causal); // [b, h, n, n]
+    let dv = product::<B>(turned::<B>(p.clone()), dy.clone());
+    let dp = B::float_cast(product::<B>(dy, turned::<B>(v)), FloatDType::F32);
+    let p = B::float_cast(p, FloatDType::F32);
+    let mean = B::float_sum_dim(B::float_mul(p.clone(), dp.clone()), 3);
+    let ds = B::float_mul(B::float_sub(dp, mean), p);
+    let ds = B::float_cast(B::float_mul_scalar(ds, scale(d)), compute);
+    let dq = product::<B>(ds.clone(), k);
+    let dk = product::<B>(turned::<B>(ds), q);
+    B::float_cat([dq, dk, dv].map(merge::<B>).into(), 2)
+}
+
+/// Rows of mean 0 and variance 1, and the factor on each row, `[r, 1]`.
+fn normalize<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
+    let centered = B::float_sub(x.clone(), B::float_mean_dim(x, 1));
+    let variance = B::float_mean_dim(B::float_mul(centered.clone(), centered.clone()), 1);
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, EPSILON.into())));
+    (B::float_mul(centered, scale.clone()), scale)
+}
+
+/// Gradients of `a @ weight + bias` at `a`, `weight` and `bias`, the latter two in f32.
+fn map_backward<B: Backend>(
+    a: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let weight = B::float_cast(weight, compute_dtype::<B>(&grad));
+    let d_bias = sum_rows::<B>(B::float_cast(grad.clone(), FloatDType::F32));
+    let d_weight = product::<B>(turned::<B>(a), grad.clone());
+    let da = product::<B>(grad, turned::<B>(weight));
+    (da, B::float_cast(d_weight, FloatDType::F32), d_bias)
+}
+
+fn activated<B: Backend>(x: FloatTensor<B>, activation: Option<Activation>) -> FloatTensor<B> {
+    match activation {
+        None => x,
+        Some(Activation::QuickGelu) => {
+            let s = B::sigmoid(B::float_mul_scalar(x.clone(), QUICK_GELU.into()));
+            B::float_mul(x, s)
+        }
+        Some(Activation::Gelu) => B::gelu(x),
+    }
+}
+
+/// `grad` times the activation's derivative at `x`.
+fn activation_backward<B: Backend>(
+    x: FloatTensor<B>,
+    activation: Option<Activation>,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    match activation {
+        None => grad,
+        Some(Activation::QuickGelu) => {
+            let x = B::float_mul_scalar(x, QUICK_GELU.into());
+            let s = B::sigmoid(x.clone());
+            let rest = B::float_add_scalar(B::float_neg(s.clone()), 1.0.into());
+            let slope = B::float_add_scalar(B::float_mul(x, rest), 1.0.into());
+            B::float_mul(grad, B::float_mul(s, slope))
+        }
+        Some(Activation::Gelu) => B::gelu_backward(x, grad),
+    }
+}
+
+/// The factor inside QuickGELU's sigmoid.
+const QUICK_GELU: f64 = 1.702;
+
+/// `softmax(q k^T / sqrt(d))`, `[b, h, n, n]`, in the dtype of `q`; the softmax itself in f32.
+fn probabilities<B: Backend>(q: FloatTensor<B>, k: FloatTensor<B>, causal: bool) -> FloatTensor<B> {
+    let compute = compute_dtype::<B>(&q);
+    let shape = q.shape();
+    let (n, d) = (shape[2], shape[3]);
+    let scores = B::float_cast(product::<B>(q, turned::<B>(k)), FloatDType::F32);
+    let scores = B::float_mul_scalar(scores, scale(d));
+    let scores = match causal {
+        false => scores,
+        true => B::float_add(scores, future::<B>(n, &scores)),
+    };
+    let exp = B::float_exp(B::float_sub(scores.clone(), B::float_max_dim(scores, 3)));
+    B::float_cast(B::float_div(exp.clone(), B::float_sum_dim(exp, 3)), compute)
+}
+
+/// `[1, 1, n, n]` f32, minus infinity where the column is after the row.
+fn future<B: Backend>(n: usize, like: &FloatTensor<B>) -> FloatTensor<B> {
+    let value = |i: usize| if i % n > i / n { f32::NEG_INFINITY } else { 0.0 };
+    let values: Vec<f32> = (0..n * n).map(value).collect();
+    B::float_from_data(burn::tensor::TensorData::new(values, [1, 1, n, n]), &like.device())
+}
+
+/// `[b, n, 3w]` to queries, keys and values, `[b, h, n, d]` each.
+fn split<B: Backend>(qkv: FloatTensor<B>, heads: usize) -> [FloatTensor<B>; 3] {
+    let [b, n, w3] = dims(&qkv);
+    let d = w3 / 3 / heads;
+    let packed = B::float_reshape(qkv, Shape::from([b, n, 3, heads, d]));
+    let packed = B::float_permute(packed, &[2, 0, 3, 1, 4]); // [3, b, h, n, d]
+    [0, 1, 2].map(|i| {
+        let part = B::float_slice(packed.clone(), &[Slice::from(i..i + 1)]);
+        B::float_reshape(part, Shape::from([b, heads, n, d]))
+    })
+}
+
+/// `[b, h, n, d]` to `[b, n, w]`.
+fn merge<B: Backend>(heads: FloatTensor<B>) -> FloatTensor<B> {
+    let shape = heads.shape();
+    let merged = Shape::from([shape[0], shape[2], shape[1] * shape[3]]);
+    B::float_reshape(B::float_swap_dims(heads, 1, 2), merged)
+}
+
+/// The product that all others here go through.
+///
+/// # Panics
+/// If the dtypes differ: a broken invariant of the caller, never of a user's input.
+fn product<B: Backend>(a: FloatTensor<B>, b: FloatTensor<B>) -> FloatTensor<B> {
+    assert_eq!(a.dtype(), b.dtype(), "matrix product of two dtypes");
+    record(a.dtype());
+    B::float_matmul(a, b)
+}
+
+/// The transpose of the last two dimensions.
+fn turned<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_transpose(x)
+}
+
+/// `[w]` to `[1, w]`.
+fn row<B: Backend>(vector: FloatTensor<B>) -> FloatTensor<B> {
+    let w = vector.shape()[0];
+    B::float_reshape(vector, Shape::from([1, w]))
+}
+
+/// `[r, w]` to the sum of its rows, `[w]`.
+fn sum_rows<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    let w = x.shape()[1];
+    B::float_reshape(B::float_sum_dim(x, 0), Shape::from([w]))
+}
+
+fn scale(d: usize) -> Scalar {
+    (d as f64).powf(-0.5).into()
+}
+
+fn dims<T: TensorMetadata>(tensor: &T) -> [usize; 3] {
+    let shape = tensor.shape();
+    [shape[0], shape[1], shape[2]]
+}
+
+fn compute_dtype<B: Backend>(tensor: &FloatTensor<B>) -> FloatDType {
+    match tensor.dtype() {
+        DType::F64 => FloatDType::F64,
+        DType::F16 => FloatDType::F16,
+        DType::BF16 => FloatDType::BF16,
+        _ => FloatDType::F32,
+    }
+}

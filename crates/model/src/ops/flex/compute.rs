@@ -1,0 +1,116 @@
+//! The dtypes that the fused kernels compute in, and scratch memory.
+
+use burn::backend::flex::FlexTensor;
+use burn::tensor::{DType, Element, TensorData, f16};
+use half::slice::HalfFloatSliceExt;
+use std::borrow::Cow;
+use std::cell::Cell;
+
+/// A dtype of activations: stored in it, multiplied in it with sums in f32.
+///
+/// An f16 product is computed by the f32 kernel on f16 values: they are exact in f32, so that the
+/// result is the one of f16 hardware that accumulates in f32.
+pub(super) trait Compute: Element + Send + Sync {
+    const ZERO: Self;
+
+    /// The elements of a contiguous tensor.
+    fn slice(tensor: &FlexTensor) -> Option<&[Self]>;
+
+    /// Lends `src` as f32, through `scratch` of the same length where the dtypes differ.
+    fn read<'a>(src: &'a [Self], scratch: &'a mut [f32]) -> &'a [f32];
+
+    /// Lets `fill` write f32 that end up in `dst`, through `scratch` where the dtypes differ.
+    fn write(dst: &mut [Self], scratch: &mut [f32], fill: impl FnOnce(&mut [f32]));
+
+    /// The nearest values that this dtype can hold.
+    fn round(values: &mut [f32]);
+}
+
+impl Compute for f32 {
+    const ZERO: Self = 0.0;
+
+    fn slice(tensor: &FlexTensor) -> Option<&[Self]> {
+        tensor.as_slice()
+    }
+
+    fn read<'a>(src: &'a [Self], _: &'a mut [f32]) -> &'a [f32] {
+        src
+    }
+
+    fn write(dst: &mut [Self], _: &mut [f32], fill: impl FnOnce(&mut [f32])) {
+        fill(dst);
+    }
+
+    fn round(_: &mut [f32]) {}
+}
+
+impl Compute for f16 {
+    const ZERO: Self = f16::ZERO;
+
+    fn slice(tensor: &FlexTensor) -> Option<&[Self]> {
+        tensor.as_slice()
+    }
+
+    fn read<'a>(src: &'a [Self], scratch: &'a mut [f32]) -> &'a [f32] {
+        src.convert_to_f32_slice(scratch);
+        scratch
+    }
+
+    fn write(dst: &mut [Self], scratch: &mut [f32], fill: impl FnOnce(&mut [f32])) {
+        fill(scratch);
+        dst.convert_from_f32_slice(scratch);
+    }
+
+    fn round(values: &mut [f32]) {
+        let mut rounded = [f16::ZERO; 64]; // small enough for the first-level cache
+        for values in values.chunks_mut(rounded.len()) {
+            let rounded = &mut rounded[..values.len()];
+            rounded.convert_from_f32_slice(values);
+            rounded.convert_to_f32_slice(values);
+        }
+    }
+}
+
+/// An f32 parameter as this dtype holds it.
+pub(super) fn rounded<T: Compute>(parameter: &[f32]) -> Cow<'_, [f32]> {
+    match T::dtype() {
+        DType::F32 => Cow::Borrowed(parameter),
+        _ => {
+            let mut values = parameter.to_vec();
+            T::round(&mut values);
+            Cow::Owned(values)
+        }
+    }
+}
+
+/// The transpose of the row-major `[rows, columns]` matrix.
+pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+    let rows = matrix.len() / columns;
+    (0..matrix.len()).map(|i| matrix[i % rows * columns + i / rows]).collect()
+}
+
+/// A new tensor of these elements.
+pub(super) fn tensor<T: Element>(elements: Vec<T>, shape: &[usize]) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(elements, shape.to_vec()))
+}
+
+/// Lends `N` uninitialised buffers (holding old values) that the thread keeps for its next call.
+pub(super) fn with_scratch<const N: usize, R>(
+    lengths: [usize; N],
+    use_buffers: impl FnOnce([&mut [f32]; N]) -> R,
+) -> R {
+    thread_local!(static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) });
+    let mut memory = KEPT.take(); // a nested call finds nothing and allocates
+    let total = lengths.iter().sum();
+    if memory.len() < total {
+        memory.resize(total, 0.0);
+    }
+    let mut rest = memory.as_mut_slice();
+    let result = use_buffers(lengths.map(|length| {
+        let (buffer, tail) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = tail;
+        buffer
+    }));
+    KEPT.set(memory);
+    result
+}
