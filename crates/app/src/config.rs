@@ -24,6 +24,7 @@ pub(crate) struct Config {
     pub(crate) data: DataConfig,
     pub(crate) augment: AugmentConfig,
     pub(crate) model: ClipConfig,
+    pub(crate) weights: WeightsConfig,
     pub(crate) objective: ObjectiveConfig,
     pub(crate) train: TrainConfig,
     pub(crate) optim: OptimConfig,
@@ -61,6 +62,13 @@ pub(crate) struct AugmentConfig {
     pub(crate) flip_probability: f64,
     pub(crate) pad_px: usize,
     pub(crate) erase_probability: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WeightsConfig {
+    /// A `weights.safetensors` of a run of the same model; empty: random parameters.
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -32,6 +32,8 @@ pub(crate) struct Provenance {
     pub(crate) seed: u64,
     pub(crate) cell: String,
     pub(crate) num_parameters: usize,
+    /// The data set's folder: its files do not name it.
+    pub(crate) dataset_name: Option<String>,
     pub(crate) dataset: Fingerprint,
     /// Null when the model starts from random parameters.
     pub(crate) weights_sha256: Option<String>,
@@ -72,6 +74,7 @@ impl Provenance {
             seed: config.seed,
             cell: config.cell(),
             num_parameters: 0,
+            dataset_name: config.data.root.file_name().map(|n| n.to_string_lossy().into_owned()),
             dataset,
             weights_sha256: None,
             selection_split: config.eval.split,

@@ -70,6 +70,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     };
     let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
     let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
+    let (clip, weights_sha256) = initial_weights(clip, &config)?;
     let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
     let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
     dir.require_log(state.metrics_bytes)?;
@@ -101,7 +102,13 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     let training = move || {
         let compute_dtype = warm_up(&mut run, &net)?;
         let num_parameters = net.clip.num_params();
-        let provenance = Provenance { compute_dtype, num_parameters, total_steps, ..provenance };
+        let provenance = Provenance {
+            compute_dtype,
+            num_parameters,
+            total_steps,
+            weights_sha256,
+            ..provenance
+        };
         if !run.dir.run_json().is_file() {
             write_json(&run.dir.run_json(), &provenance)?;
         }
@@ -112,6 +119,21 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         Ok(Err(error)) => Err(error),
         Err(panic) => died(&dir, cell, seed, tf32, &panic_message(&*panic)),
     }
+}
+
+/// The weights that training starts from, and the SHA-256 of their file, if they come from one.
+fn initial_weights(clip: Clip, config: &Config) -> Result<(Clip, Option<String>)> {
+    let file = &config.weights.file;
+    if file.as_os_str().is_empty() {
+        return Ok((clip, None));
+    }
+    let shown = file.display();
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read weights.file {shown}"))?;
+    let tensors = checkpoint::from_safetensors(&bytes).with_context(|| {
+        format!("{shown} is not the weights.safetensors of a run, which alone can be read yet")
+    })?;
+    let clip = weights::load(clip, tensors).with_context(|| shown.to_string())?;
+    Ok((clip, Some(checkpoint::sha256(&bytes))))
 }
 
 /// Goes on from the last whole checkpoint, or from the start when there is none.

@@ -28,7 +28,7 @@ pub enum ModelError {
     /// Weights that are not this model's.
     #[error(
         "these weights are of another model: missing [{}], unexpected [{}], wrong shape [{}]",
-        missing.join(", "), unexpected.join(", "), misshapen.join(", ")
+        some(missing), some(unexpected), some(misshapen)
     )]
     Weights {
         /// Parameters without a tensor.
@@ -38,4 +38,13 @@ pub enum ModelError {
         /// Parameters whose tensor has another shape, with both shapes.
         misshapen: Vec<String>,
     },
+}
+
+/// The first few names of a list that may be hundreds long, and how many there are.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    match names.len() {
+        n if n > SHOWN => format!("{}, .. ({n} in all)", names[..SHOWN].join(", ")),
+        _ => names.join(", "),
+    }
 }

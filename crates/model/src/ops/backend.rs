@@ -88,12 +88,12 @@ pub trait BlockOps: Backend {
     }
 
     /// Softmax attention over packed projections, `[b, n, 3w]` to `[b, n, w]`; softmax in f32.
-    fn attention(qkv: FloatTensor<Self>, heads: usize, causal: bool) -> FloatTensor<Self> {
+    fn self_attention(qkv: FloatTensor<Self>, heads: usize, causal: bool) -> FloatTensor<Self> {
         composed::attention::<Self>(qkv, heads, causal)
     }
 
-    /// The gradient of [`BlockOps::attention`] at `qkv`.
-    fn attention_backward(
+    /// The gradient of [`BlockOps::self_attention`] at `qkv`.
+    fn self_attention_backward(
         qkv: FloatTensor<Self>,
         heads: usize,
         causal: bool,

@@ -182,7 +182,10 @@ fn probabilities<B: Backend>(q: FloatTensor<B>, k: FloatTensor<B>, causal: bool)
     let scores = B::float_mul_scalar(scores, scale(d));
     let scores = match causal {
         false => scores,
-        true => B::float_add(scores, future::<B>(n, &scores)),
+        true => {
+            let future = future::<B>(n, &scores);
+            B::float_add(scores, future)
+        }
     };
     let exp = B::float_exp(B::float_sub(scores.clone(), B::float_max_dim(scores, 3)));
     B::float_cast(B::float_div(exp.clone(), B::float_sum_dim(exp, 3)), compute)

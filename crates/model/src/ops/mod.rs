@@ -84,5 +84,5 @@ pub fn linear_onto(
 /// `qkv [b, n, 3w]` holds queries, keys and values side by side in the compute dtype; the result is
 /// `[b, n, w]` in the same dtype. Products run in it, the softmax in f32.
 pub fn attention(qkv: Tensor<3>, heads: usize, causal: bool) -> Tensor<3> {
-    Tensor::from_dispatch(Dispatch::attention(qkv.into_dispatch(), heads, causal))
+    Tensor::from_dispatch(Dispatch::self_attention(qkv.into_dispatch(), heads, causal))
 }

@@ -53,9 +53,9 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         put::<B, C, _, 4>(LinearOnto, nodes, (x, activation, weight), y)
     }
 
-    fn attention(qkv: Tracked<B, C>, heads: usize, causal: bool) -> Tracked<B, C> {
+    fn self_attention(qkv: Tracked<B, C>, heads: usize, causal: bool) -> Tracked<B, C> {
         let (qkv, node) = qkv.into_parts();
-        let y = B::attention(qkv.clone(), heads, causal);
+        let y = B::self_attention(qkv.clone(), heads, causal);
         put::<B, C, _, 1>(Attention, [node], (qkv, heads, causal), y)
     }
 }
@@ -116,7 +116,7 @@ impl<B: BlockOps> Backward<B, 1> for Attention {
         let grad = grads.consume::<B>(&ops.node);
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let (qkv, heads, causal) = ops.state;
-        give::<B, 1>(grads, parents, [B::attention_backward(qkv, heads, causal, grad)]);
+        give::<B, 1>(grads, parents, [B::self_attention_backward(qkv, heads, causal, grad)]);
     }
 }
 

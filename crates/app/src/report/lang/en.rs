@@ -55,7 +55,7 @@ pub(super) const WORDS: Words = Words {
     targets_heading: "Time to a target",
     targets_note: "Training time until validation R@1 first reached the target.",
     memory_heading: "Memory",
-    memory_note: "Peaks of the whole process. Tape: the activation memory held between forward \
+    memory_note: "Peaks over training and evaluation. Tape: the activation memory held between forward \
                   and backward.",
     stability_heading: "Steps and loss scale",
     stability_note: "A skipped step had a non-finite gradient: the scale halves and nothing else \

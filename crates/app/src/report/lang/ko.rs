@@ -54,7 +54,7 @@ pub(super) const WORDS: Words = Words {
     targets_heading: "목표 도달 시간",
     targets_note: "검증 R@1이 목표에 처음 도달할 때까지의 학습 시간입니다.",
     memory_heading: "메모리",
-    memory_note: "프로세스 전체의 최댓값입니다. 테이프: 순전파와 역전파 사이에 유지되는 activation \
+    memory_note: "학습과 평가 동안의 최댓값입니다. 테이프: 순전파와 역전파 사이에 유지되는 activation \
                   메모리입니다.",
     stability_heading: "스텝과 손실 스케일",
     stability_note: "건너뛴 스텝은 기울기가 유한하지 않았던 스텝으로, 스케일만 절반이 되고 나머지는 \

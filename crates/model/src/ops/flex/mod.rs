@@ -124,7 +124,7 @@ impl BlockOps for Flex {
         }, _ => composed::linear_onto_backward::<Flex>(x, activation, weight, grad))
     }
 
-    fn attention(qkv: Tensor, heads: usize, causal: bool) -> Tensor {
+    fn self_attention(qkv: Tensor, heads: usize, causal: bool) -> Tensor {
         let qkv = contiguous(qkv);
         let sizes = Heads::new(&qkv.shape(), heads, causal);
         by_dtype!(qkv.dtype(), T => {
@@ -133,7 +133,7 @@ impl BlockOps for Flex {
         }, _ => composed::attention::<Flex>(qkv, heads, causal))
     }
 
-    fn attention_backward(qkv: Tensor, heads: usize, causal: bool, grad: Tensor) -> Tensor {
+    fn self_attention_backward(qkv: Tensor, heads: usize, causal: bool, grad: Tensor) -> Tensor {
         let [qkv, grad] = [qkv, grad].map(contiguous);
         let sizes = Heads::new(&qkv.shape(), heads, causal);
         by_dtype!(qkv.dtype(), T => {
