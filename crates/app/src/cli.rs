@@ -37,8 +37,9 @@ impl Cli {
 fn one_line(message: &str) -> String {
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let end = message.find("\n\nUsage:").or_else(|| message.find("\n\nFor more information"));
-    let words: Vec<&str> = message[..end.unwrap_or(message.len())].split_whitespace().collect();
-    format!("{}; see --help", words.join(" "))
+    let paragraphs = message[..end.unwrap_or(message.len())].split("\n\n");
+    let lines = paragraphs.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.chain(["see --help".to_owned()]).collect::<Vec<_>>().join("; ")
 }
 
 #[derive(Debug, Subcommand)]

@@ -213,7 +213,7 @@ fn merge(base: &mut Table, over: Table, prefix: &str) -> Result<(), String> {
             (Some(Value::Table(below)), Value::Table(over)) => {
                 merge(below, over, &format!("{path}."))?;
             }
-            (Some(Value::Table(_)), _) => return Err(format!("`{path}` is a section")),
+            (Some(Value::Table(_)), _) => return Err(is_section(&path)),
             (Some(slot), value) => *slot = typed(slot, value, &path)?,
         }
     }
@@ -233,7 +233,7 @@ fn set(table: &mut Table, text: &str) -> Result<(), String> {
     }
     let slot = section.get_mut(last).ok_or_else(|| unknown(path))?;
     if slot.is_table() {
-        return Err(format!("`{path}` is a section"));
+        return Err(is_section(path));
     }
     // A bare word is a string: paths and names need no quotes on a command line.
     let value = toml::from_str::<Table>(&format!("v = {raw}"))
@@ -250,10 +250,16 @@ fn typed(slot: &Value, value: Value, path: &str) -> Result<Value, String> {
     match (slot, value) {
         (Value::Float(_), Value::Integer(i)) => Ok(Value::Float(i as f64)),
         (slot, value) if slot.same_type(&value) => Ok(value),
-        (slot, value) => {
-            Err(format!("`{path}` is a {}, not the {} {value}", slot.type_str(), value.type_str()))
-        }
+        (slot, value) => Err(format!(
+            "`{path}` takes a value of type {}, and {value} is of type {}",
+            slot.type_str(),
+            value.type_str()
+        )),
     }
+}
+
+fn is_section(path: &str) -> String {
+    format!("`{path}` is a section: set a key in it")
 }
 
 fn unknown(path: &str) -> String {
@@ -296,10 +302,10 @@ mod tests {
     fn mistakes_are_named() {
         for (preset, set, expected) in [
             ("lr = 1", "", "test.toml: unknown key `lr`; configs/base.toml lists every key"),
-            ("optim.lr = -1", "", "test.toml: optim.lr = -1.0 must be positive"),
+            ("optim.lr = -1", "", "test.toml with --set: optim.lr = -1.0 must be positive"),
             ("", "lr", "--set lr: expected KEY=VALUE"),
             ("", "optim.rate=1", "--set optim.rate=1: unknown key `optim.rate`"),
-            ("", "optim.lr=fast", "`optim.lr` is a float, not the string \"fast\""),
+            ("", "optim.lr=fast", "`optim.lr` takes a value of type float, and \"fast\" is"),
             ("", "optim=1", "`optim` is a section"),
             ("", "seed=-1", "test.toml with --set: seed: invalid value: integer `-1`"),
             ("", "precision=fp8", "precision: unknown variant `fp8`"),

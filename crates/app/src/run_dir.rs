@@ -176,7 +176,7 @@ impl RunDir {
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
     }
 }
@@ -209,10 +209,16 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 
 /// Writes a file under a temporary name, syncs it and renames it.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    // A rename would put a file in the place of a device such as /dev/null.
-    if fs::metadata(path).is_ok_and(|of| !of.is_file() && !of.is_dir()) {
-        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
-    }
+    // A rename would put a file in the place of a link, or of a device such as /dev/null.
+    let target = match fs::symlink_metadata(path) {
+        Err(_) => Some(path.to_path_buf()),
+        Ok(_) => fs::canonicalize(path).ok().filter(|target| target.is_file() || target.is_dir()),
+    };
+    let written = target.map_or_else(|| fs::write(path, bytes), |target| replace(&target, bytes));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
@@ -221,7 +227,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         // The error that stopped the work is the one to report.
         drop(fs::remove_file(&temporary));
     }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written
 }
 
 /// Writes a file and waits until the disk has it.
@@ -270,8 +276,15 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_device_stays_a_device() {
-        use std::os::unix::fs::FileTypeExt;
+    fn links_and_devices_stay_what_they_are() {
+        use std::os::unix::fs::{FileTypeExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        write_atomically(&link, b"new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(file).unwrap(), b"new");
         write_atomically(Path::new("/dev/null"), b"x").unwrap();
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     }

@@ -52,7 +52,6 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     // Last of the checks, because it decodes every image and keeps its result on disk.
     let fingerprint = data_check::require_clean(&dataset, dir.matrix())?;
     dir.require_same_data(&fingerprint)?;
-    dir.create(&config)?;
 
     // From here on a signal finishes the step and saves; before, it ends the program at once.
     let interrupter = Interrupter::new();
@@ -71,6 +70,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
     let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
     let (clip, weights_sha256) = initial_weights(clip, &config)?;
+    dir.create(&config)?; // the weights were the last that could be wrong
     let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
     let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
     dir.require_log(state.metrics_bytes)?;
@@ -102,13 +102,8 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     let training = move || {
         let compute_dtype = warm_up(&mut run, &net)?;
         let num_parameters = net.clip.num_params();
-        let provenance = Provenance {
-            compute_dtype,
-            num_parameters,
-            total_steps,
-            weights_sha256,
-            ..provenance
-        };
+        let provenance =
+            Provenance { compute_dtype, num_parameters, total_steps, weights_sha256, ..provenance };
         if !run.dir.run_json().is_file() {
             write_json(&run.dir.run_json(), &provenance)?;
         }

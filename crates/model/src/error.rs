@@ -28,7 +28,9 @@ pub enum ModelError {
     /// Weights that are not this model's.
     #[error(
         "these weights are of another model: missing [{}], unexpected [{}], wrong shape [{}]",
-        some(missing), some(unexpected), some(misshapen)
+        some(missing),
+        some(unexpected),
+        some(misshapen)
     )]
     Weights {
         /// Parameters without a tensor.

@@ -66,7 +66,7 @@ impl TextStem {
     /// `[b, n]` ids, `n` at most the context length, to `[b, n, w]` f32.
     pub fn forward(&self, token_ids: Tensor<2, Int>) -> Tensor<3> {
         let n = token_ids.dims()[1];
-        let positions = self.pos_embed.val().slice([0..n]); // [n, w]
+        let positions = self.pos_embed.val().narrow(0, 0, n); // [n, w]
         embedding(self.token_embedding.val(), token_ids) + positions.unsqueeze()
     }
 }

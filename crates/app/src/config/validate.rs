@@ -20,7 +20,7 @@ pub(super) fn validate(config: &Config, table: &Table) -> Result<(), String> {
     let rules = [data(config), model(config), train(config), optim(config), eval(config)];
     match rules.iter().flatten().find(|(_, _, holds)| !holds) {
         Some((key, expected, _)) => {
-            let value = lookup(table, key).map_or_else(String::new, Value::to_string);
+            let value = lookup(table, key).map_or_else(String::new, shown);
             Err(format!("{key} = {value} must be {expected}"))
         }
         None => config.model.validate().map_err(|e| e.to_string()),
@@ -31,6 +31,11 @@ fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     let mut keys = key.split('.');
     let first = table.get(keys.next()?)?;
     keys.try_fold(first, |value, key| value.get(key))
+}
+
+/// As TOML, but with exponents where those are shorter.
+fn shown(value: &Value) -> String {
+    value.as_float().map_or_else(|| value.to_string(), |float| format!("{float:?}"))
 }
 
 fn data(config: &Config) -> Vec<Rule> {

@@ -18,7 +18,7 @@ pub(super) fn draw(canvas: &mut Canvas, person: &Person, skeleton: &Skeleton) {
             head.face(canvas, person);
             head.fringe(canvas, hair);
         }
-        Facing::Back => head.from_behind(canvas, person),
+        Facing::Back => head.seen_from_behind(canvas, person),
         Facing::Left | Facing::Right => head.in_profile(canvas, person),
     }
     if let Some(glasses) = person.glasses {
@@ -58,8 +58,8 @@ impl Head {
     fn hair_behind(&self, canvas: &mut Canvas, hair: &Hair) {
         let rgb = hair.shade.rgb();
         match hair.cut {
-            HairCut::Medium => self.lock(canvas, 0.068, 0.075, rgb),
-            HairCut::Long => self.lock(canvas, 0.076, 0.155, rgb),
+            HairCut::Medium => self.lock(canvas, 0.07, 0.08, rgb),
+            HairCut::Long => self.lock(canvas, 0.082, 0.19, rgb),
             HairCut::Bun => self.oval(canvas, 0.0, -0.07, (0.028, 0.024), rgb),
             HairCut::Bald | HairCut::Short | HairCut::Ponytail => {}
         }
@@ -118,14 +118,14 @@ impl Head {
         canvas.body(&path, Ink::Flat(hair.shade.rgb()));
     }
 
-    fn from_behind(&self, canvas: &mut Canvas, person: &Person) {
+    fn seen_from_behind(&self, canvas: &mut Canvas, person: &Person) {
         let hair = &person.hair;
         let rgb = hair.shade.rgb();
         self.oval(canvas, 0.0, 0.004, (0.044, 0.056), person.body.skin);
         match hair.cut {
             HairCut::Bald => return,
             HairCut::Medium => self.lock(canvas, 0.064, 0.075, rgb),
-            HairCut::Long => self.lock(canvas, 0.07, 0.185, rgb),
+            HairCut::Long => self.lock(canvas, 0.076, 0.22, rgb),
             HairCut::Short | HairCut::Ponytail | HairCut::Bun => {
                 self.oval(canvas, 0.0, -0.01, (0.049, 0.056), rgb);
             }
@@ -219,9 +219,9 @@ impl Head {
     fn hat(&self, canvas: &mut Canvas, hat: &Hat, facing: Facing) {
         let rgb = hat.dye.rgb;
         let (low, top) = match hat.kind {
-            HatKind::Cap => (-0.028, -0.078),
-            HatKind::Beanie => (-0.022, -0.098),
-            HatKind::SunHat => (-0.034, -0.088),
+            HatKind::Cap => (-0.024, -0.084),
+            HatKind::Beanie => (-0.014, -0.106),
+            HatKind::SunHat => (-0.03, -0.092),
         };
         let crown = soft(&[
             at(self.x - 0.055, self.y + low),
@@ -239,7 +239,7 @@ impl Head {
                 canvas.body(&rim, Ink::Flat(rgb.scaled(0.85)));
             }
             HatKind::SunHat => {
-                canvas.body(&ellipse(self.x, self.y + low + 0.004, 0.1, 0.017), Ink::Flat(rgb));
+                canvas.body(&ellipse(self.x, self.y + low + 0.004, 0.108, 0.02), Ink::Flat(rgb));
                 let band = line(&[
                     at(self.x - 0.052, self.y + low - 0.014),
                     at(self.x + 0.052, self.y + low - 0.014),

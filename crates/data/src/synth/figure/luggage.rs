@@ -15,12 +15,12 @@ pub(super) fn draw_behind(canvas: &mut Canvas, person: &Person, skeleton: &Skele
     let far = skeleton.is_profile() && skeleton.slot(bag.side) == 0;
     match bag.kind {
         BagKind::Backpack if skeleton.facing == Facing::Front => {
-            let half = skeleton.shoulder * 0.62;
-            pack(canvas, bag, (-half, half), (skeleton.y(0.11), skeleton.y(0.4)));
+            let half = skeleton.shoulder * 0.8;
+            pack(canvas, bag, (-half, half), (skeleton.y(0.095), skeleton.y(0.4)));
         }
         BagKind::Backpack if skeleton.is_profile() => {
             let back = -skeleton.shoulder * 0.7;
-            pack(canvas, bag, (back - 0.115, back), (skeleton.y(0.175), skeleton.y(0.43)));
+            pack(canvas, bag, (back - 0.135, back), (skeleton.y(0.16), skeleton.y(0.44)));
         }
         BagKind::ShoulderBag | BagKind::CrossBody if far => at_hip(canvas, bag, skeleton, 0.05),
         BagKind::Handbag | BagKind::ShoppingBag if far => in_hand(canvas, bag, skeleton),
@@ -43,12 +43,12 @@ pub(super) fn draw_worn(canvas: &mut Canvas, person: &Person, skeleton: &Skeleto
                     at(out * shoulder * 0.62, skeleton.y(0.25)),
                     at(out * shoulder * 0.8, skeleton.y(0.36)),
                 ]);
-                canvas.stroke(&strap, ink, 0.024);
+                canvas.stroke(&strap, ink, 0.034);
             }
         }
         (BagKind::Backpack, Facing::Back) => {
-            let half = shoulder * 0.78;
-            pack(canvas, bag, (-half, half), (skeleton.y(0.165), skeleton.y(0.44)));
+            let half = shoulder * 0.84;
+            pack(canvas, bag, (-half, half), (skeleton.y(0.155), skeleton.y(0.45)));
         }
         (BagKind::Backpack, _) => {
             let strap = line(&[
@@ -135,7 +135,7 @@ fn pack(canvas: &mut Canvas, bag: &Bag, (left, right): (f32, f32), (top, bottom)
 }
 
 fn at_hip(canvas: &mut Canvas, bag: &Bag, skeleton: &Skeleton, x: f32) {
-    let (half, top, bottom) = (0.058, skeleton.y(0.44), skeleton.y(0.545));
+    let (half, top, bottom) = (0.07, skeleton.y(0.435), skeleton.y(0.56));
     let path = soft(&[
         at(x - half, top),
         at(x - half, top),
@@ -161,8 +161,8 @@ fn in_hand(canvas: &mut Canvas, bag: &Bag, skeleton: &Skeleton) {
     canvas.stroke(&handle, ink, 0.01);
     // A handbag is wide and low, a shopping bag tall and narrowing upwards.
     let (upper, lower, height) = match bag.kind {
-        BagKind::Handbag => (0.044, 0.062, 0.085),
-        _ => (0.046, 0.056, 0.16),
+        BagKind::Handbag => (0.054, 0.076, 0.1),
+        _ => (0.056, 0.068, 0.18),
     };
     let top = y + 0.042;
     let path = soft(&[

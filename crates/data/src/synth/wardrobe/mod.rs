@@ -19,7 +19,7 @@ const TWIN_SHARE: f32 = 0.7;
 /// The person with id `pid` (from 1) under `seed`.
 pub(crate) fn person(seed: u64, pid: u64) -> Person {
     let stream = &mut Stream::new(seed, Purpose::Person, pid);
-    let is_twin = stream.chance(TWIN_SHARE) && pid % 2 == 0;
+    let is_twin = stream.chance(TWIN_SHARE) && pid.is_multiple_of(2);
     if !is_twin {
         return stranger(stream);
     }

@@ -3,32 +3,56 @@
 use super::math::{exp, vectorised};
 use crate::config::Activation;
 
-/// Replaces each value of `x` by its activation.
+/// The factor inside QuickGELU's sigmoid.
+const QUICK_GELU: f32 = 1.702;
+
+/// The activation of `x` into `y`.
 pub(super) fn forward(activation: Activation, x: &[f32], y: &mut [f32]) {
-    vectorised(|| match activation {
-        Activation::QuickGelu => map(x, y, |x, _| x * sigmoid(1.702 * x)),
-        Activation::Gelu => map(x, y, |x, _| x * normal_cdf(x)),
-    });
+    match activation {
+        Activation::QuickGelu => quick_gelu(x, y),
+        Activation::Gelu => gelu(x, y),
+    }
 }
 
 /// Multiplies `grad` by the activation's derivative at `x`.
 pub(super) fn backward(activation: Activation, x: &[f32], grad: &mut [f32]) {
-    vectorised(|| match activation {
-        Activation::QuickGelu => map(x, grad, |x, g| {
-            let s = sigmoid(1.702 * x);
-            g * s * (1.702 * x).mul_add(1.0 - s, 1.0)
-        }),
-        Activation::Gelu => map(x, grad, |x, g| {
-            const INV_SQRT_2_PI: f32 = 0.398_942_28;
-            g * (x * INV_SQRT_2_PI).mul_add(exp(-0.5 * x * x), normal_cdf(x))
-        }),
-    });
+    match activation {
+        Activation::QuickGelu => quick_gelu_backward(x, grad),
+        Activation::Gelu => gelu_backward(x, grad),
+    }
 }
 
-#[inline(always)]
-fn map(x: &[f32], y: &mut [f32], f: impl Fn(f32, f32) -> f32) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y = f(*x, *y);
+vectorised! {
+    fn quick_gelu(x: &[f32], y: &mut [f32]) {
+        for (x, y) in x.iter().zip(y) {
+            *y = x * sigmoid(QUICK_GELU * x);
+        }
+    }
+}
+
+vectorised! {
+    fn quick_gelu_backward(x: &[f32], grad: &mut [f32]) {
+        for (x, grad) in x.iter().zip(grad) {
+            let s = sigmoid(QUICK_GELU * x);
+            *grad *= s * (QUICK_GELU * x).mul_add(1.0 - s, 1.0);
+        }
+    }
+}
+
+vectorised! {
+    fn gelu(x: &[f32], y: &mut [f32]) {
+        for (x, y) in x.iter().zip(y) {
+            *y = x * normal_cdf(*x);
+        }
+    }
+}
+
+vectorised! {
+    fn gelu_backward(x: &[f32], grad: &mut [f32]) {
+        const INV_SQRT_2_PI: f32 = 0.398_942_28;
+        for (x, grad) in x.iter().zip(grad) {
+            *grad *= (x * INV_SQRT_2_PI).mul_add(exp(-0.5 * x * x), normal_cdf(*x));
+        }
     }
 }
 

@@ -75,13 +75,7 @@ impl Heads {
     fn probabilities<T: Compute>(self, qkv: &[f32], head: usize, p: &mut [f32]) {
         let [q, k, _] = self.parts(qkv, head);
         product(p, self.n, Into::Replaced, q, k.t());
-        vectorised(|| {
-            for (i, row) in p.chunks_exact_mut(self.n).enumerate() {
-                let seen = if self.causal { i + 1 } else { self.n };
-                softmax(&mut row[..seen], self.scale());
-                row[seen..].fill(0.0);
-            }
-        });
+        softmax_rows(p, self.n, self.causal, self.scale());
         T::round(p);
     }
 
@@ -102,14 +96,7 @@ impl Heads {
         self.probabilities::<T>(qkv, head, p);
         product(ds, n, Into::Replaced, dy, v.t());
         product(&mut d_qkv[2 * w + head * d..], 3 * w, Into::Replaced, Matrix::new(p, n).t(), dy);
-        vectorised(|| {
-            for (p, ds) in p.chunks_exact(n).zip(ds.chunks_exact_mut(n)) {
-                let mean = sum(p, ds, |p, ds| p * ds);
-                for (ds, p) in ds.iter_mut().zip(p) {
-                    *ds = (*ds - mean) * p * self.scale();
-                }
-            }
-        });
+        softmax_rows_backward(&*p, ds, n, self.scale());
         T::round(ds);
         let ds = Matrix::new(ds, n);
         product(&mut d_qkv[head * d..], 3 * w, Into::Replaced, ds, k);
@@ -121,15 +108,32 @@ impl Heads {
     }
 }
 
-/// `softmax(scale * row)` in place.
-#[inline(always)]
-fn softmax(row: &mut [f32], scale: f32) {
-    let highest = max(row);
-    for x in &mut *row {
-        *x = exp((*x - highest) * scale);
+vectorised! {
+    /// `softmax(scale * row)` of each row of `n` scores in place; zero for those that are not seen.
+    fn softmax_rows(scores: &mut [f32], n: usize, causal: bool, scale: f32) {
+        for (i, row) in scores.chunks_exact_mut(n).enumerate() {
+            let (seen, future) = row.split_at_mut(if causal { i + 1 } else { n });
+            let highest = max(seen);
+            for x in &mut *seen {
+                *x = exp((*x - highest) * scale);
+            }
+            let inverse = 1.0 / sum(seen, seen, |x, _| x);
+            for x in seen {
+                *x *= inverse;
+            }
+            future.fill(0.0);
+        }
     }
-    let total = sum(row, row, |x, _| x);
-    for x in row {
-        *x /= total;
+}
+
+vectorised! {
+    /// From the gradient at each row's probabilities `p` the one at its scores, in place.
+    fn softmax_rows_backward(p: &[f32], grad: &mut [f32], n: usize, scale: f32) {
+        for (p, grad) in p.chunks_exact(n).zip(grad.chunks_exact_mut(n)) {
+            let mean = sum(p, grad, |p, g| p * g);
+            for (g, p) in grad.iter_mut().zip(p) {
+                *g = (*g - mean) * p * scale;
+            }
+        }
     }
 }

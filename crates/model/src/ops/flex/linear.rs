@@ -6,7 +6,7 @@
 use super::activation;
 use super::compute::{Compute, rounded, transposed, with_scratch};
 use super::cut::{BLOCK, even_rows};
-use super::math::{add, vectorised};
+use super::math::{add_rows, add_to_rows};
 use super::norm::Norm;
 use super::product::{Into, Matrix, product};
 use crate::config::Activation;
@@ -101,7 +101,7 @@ pub(super) fn linear_onto<T: Compute>(
         with_scratch([x.len(), x.len()], |[x_scratch, a]| {
             let a = activated::<T>(T::read(x, x_scratch), activation, a);
             y.copy_from_slice(residual);
-            vectorised(|| y.chunks_exact_mut(m).for_each(|y| add(y, bias)));
+            add_to_rows(y, bias);
             product(y, m, Into::Increased, Matrix::new(a, k), Matrix::new(&values, m));
         });
     });
@@ -155,14 +155,12 @@ impl MapGrads {
         let m = self.bias.len();
         let k = self.weight.len() / m;
         product(&mut self.weight, m, Into::Increased, Matrix::new(a, k).t(), Matrix::new(dy, m));
-        vectorised(|| dy.chunks_exact(m).for_each(|row| add(&mut self.bias, row)));
+        add_rows(&mut self.bias, dy);
     }
 
     fn merge(&mut self, part: &Self) {
-        vectorised(|| {
-            add(&mut self.weight, &part.weight);
-            add(&mut self.bias, &part.bias);
-        });
+        add_rows(&mut self.weight, &part.weight);
+        add_rows(&mut self.bias, &part.bias);
     }
 }
 

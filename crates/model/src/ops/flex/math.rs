@@ -6,12 +6,28 @@
 /// Partial sums of a reduction: one 512-bit register of f32.
 const LANES: usize = 16;
 
-/// Runs loops compiled for the vector extensions found at run time. What they call must be
-/// `#[inline(always)]`, or it stays compiled for the oldest machine.
-#[inline(always)]
-pub(super) fn vectorised<R>(loops: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(loops)
+/// Defines a function that is compiled for each vector extension and picks one at run time.
+///
+/// What it calls must be `#[inline(always)]` functions or small closures: anything else stays
+/// compiled for the oldest machine, an order of magnitude slower.
+macro_rules! vectorised {
+    ($(#[$attribute:meta])* $vis:vis fn $name:ident($($argument:ident: $T:ty),*) $body:block) => {
+        $(#[$attribute])*
+        $vis fn $name($($argument: $T),*) {
+            struct Loops<A>(A);
+            impl pulp::NullaryFnOnce for Loops<($($T,)*)> {
+                type Output = ();
+                #[inline(always)]
+                fn call(self) {
+                    let ($($argument,)*) = self.0;
+                    $body
+                }
+            }
+            pulp::Arch::new().dispatch(Loops(($($argument,)*)))
+        }
+    };
 }
+pub(super) use vectorised;
 
 /// `sum(term(a[i], b[i]))`.
 #[inline(always)]
@@ -26,11 +42,25 @@ pub(super) fn max(a: &[f32]) -> f32 {
     reduce(a, a, f32::NEG_INFINITY, |lane, a, _| larger(lane, a), larger)
 }
 
-/// `sums += row`.
-#[inline(always)]
-pub(super) fn add(sums: &mut [f32], row: &[f32]) {
-    for (sum, x) in sums.iter_mut().zip(row) {
-        *sum += x;
+vectorised! {
+    /// Adds each row to `sums`.
+    pub(super) fn add_rows(sums: &mut [f32], rows: &[f32]) {
+        for row in rows.chunks_exact(sums.len()) {
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += x;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Adds `row` to each of `rows`.
+    pub(super) fn add_to_rows(rows: &mut [f32], row: &[f32]) {
+        for sums in rows.chunks_exact_mut(row.len()) {
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += x;
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Letters: `r` rows, `w` width.
 
 use super::cut::{BLOCK, even_rows};
-use super::math::{add, sum, vectorised};
+use super::math::{add_rows, sum, vectorised};
 use crate::ops::EPSILON;
 use rayon::prelude::*;
 
@@ -41,16 +41,7 @@ pub(super) fn backward(x: &[f32], gamma: &[f32], grad: &[f32]) -> (Vec<f32>, Nor
 impl Norm<&[f32]> {
     /// The norm of rows `x`, scaled and shifted, into `y`; both `[r, w]`.
     pub(super) fn rows(self, x: &[f32], y: &mut [f32]) {
-        let w = self.gamma.len();
-        let beta = &self.beta[..w];
-        vectorised(|| {
-            for (x, y) in x.chunks_exact(w).zip(y.chunks_exact_mut(w)) {
-                let (mean, scale) = statistics(x);
-                for i in 0..w {
-                    y[i] = ((x[i] - mean) * scale).mul_add(self.gamma[i], beta[i]);
-                }
-            }
-        });
+        norm_rows(self, x, y);
     }
 }
 
@@ -62,31 +53,51 @@ impl Norm<Vec<f32>> {
     /// Adds the parameters' gradients from rows `x` and `grad`, the gradient at the norm's result,
     /// and writes the one at `x` into `dx`; all `[r, w]`.
     pub(super) fn add_rows(&mut self, gamma: &[f32], x: &[f32], grad: &[f32], dx: &mut [f32]) {
-        let w = gamma.len();
-        let (d_gamma, d_beta) = (&mut self.gamma[..w], &mut self.beta[..w]);
-        vectorised(|| {
-            let rows = x.chunks_exact(w).zip(grad.chunks_exact(w)).zip(dx.chunks_exact_mut(w));
-            for ((x, grad), dx) in rows {
-                let (mean, scale) = statistics(x);
-                for i in 0..w {
-                    d_gamma[i] += grad[i] * ((x[i] - mean) * scale);
-                    d_beta[i] += grad[i];
-                    dx[i] = grad[i] * gamma[i];
-                }
-                let level = sum(dx, dx, |g, _| g) / w as f32;
-                let slope = sum(dx, x, |g, x| g * (x - mean)) * scale * scale / w as f32;
-                for i in 0..w {
-                    dx[i] = (dx[i] - level - (x[i] - mean) * slope) * scale;
-                }
-            }
-        });
+        norm_rows_backward(self, gamma, x, grad, dx);
     }
 
     pub(super) fn merge(&mut self, part: &Self) {
-        vectorised(|| {
-            add(&mut self.gamma, &part.gamma);
-            add(&mut self.beta, &part.beta);
-        });
+        add_rows(&mut self.gamma, &part.gamma);
+        add_rows(&mut self.beta, &part.beta);
+    }
+}
+
+vectorised! {
+    fn norm_rows(norm: Norm<&[f32]>, x: &[f32], y: &mut [f32]) {
+        let w = norm.gamma.len();
+        let beta = &norm.beta[..w];
+        for (x, y) in x.chunks_exact(w).zip(y.chunks_exact_mut(w)) {
+            let (mean, scale) = statistics(x);
+            for i in 0..w {
+                y[i] = ((x[i] - mean) * scale).mul_add(norm.gamma[i], beta[i]);
+            }
+        }
+    }
+}
+
+vectorised! {
+    fn norm_rows_backward(
+        sums: &mut Norm<Vec<f32>>,
+        gamma: &[f32],
+        x: &[f32],
+        grad: &[f32],
+        dx: &mut [f32]
+    ) {
+        let w = gamma.len();
+        let (d_gamma, d_beta) = (&mut sums.gamma[..w], &mut sums.beta[..w]);
+        for ((x, grad), dx) in x.chunks_exact(w).zip(grad.chunks_exact(w)).zip(dx.chunks_exact_mut(w)) {
+            let (mean, scale) = statistics(x);
+            for i in 0..w {
+                d_gamma[i] += grad[i] * ((x[i] - mean) * scale);
+                d_beta[i] += grad[i];
+                dx[i] = grad[i] * gamma[i];
+            }
+            let level = sum(dx, dx, |g, _| g) / w as f32;
+            let slope = sum(dx, x, |g, x| g * (x - mean)) * scale * scale / w as f32;
+            for i in 0..w {
+                dx[i] = (dx[i] - level - (x[i] - mean) * slope) * scale;
+            }
+        }
     }
 }
 
