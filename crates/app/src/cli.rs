@@ -66,7 +66,7 @@ pub(crate) struct TrainArgs {
     /// The run's directory.
     #[arg(long)]
     pub(crate) out: PathBuf,
-    /// flex (CPU) or cuda[:index].
+    /// `flex` (CPU) or `cuda[:index]`.
     #[arg(long, default_value = "flex")]
     pub(crate) device: DeviceName,
     /// Go on with the run in the directory.
@@ -94,7 +94,7 @@ pub(crate) struct EvalArgs {
     /// Writes the scores.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// flex (CPU) or cuda[:index].
+    /// `flex` (CPU) or `cuda[:index]`.
     #[arg(long, default_value = "flex", conflicts_with = "features")]
     pub(crate) device: DeviceName,
 }

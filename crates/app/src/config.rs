@@ -317,7 +317,8 @@ mod tests {
             ("", "model.vision.width=100", "model.vision.width = 100 must be a multiple of"),
             ("", "data.root=", "data.root = \"\" must be the folder"),
         ] {
-            let sets: Vec<&str> = ["data.root=d", set].into_iter().filter(|s| *s != "").collect();
+            let sets: Vec<&str> =
+                ["data.root=d", set].into_iter().filter(|set| !set.is_empty()).collect();
             let error = resolve(preset, &sets).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }

@@ -77,7 +77,7 @@ fn train(
             net.clip = clip;
 
             // Account for it.
-            run.executed.write_all(&[b'.']).context("cannot write executed_steps")?;
+            run.executed.write_all(b".").context("cannot write executed_steps")?;
             run.state.step += 1;
             run.state.batch += 1;
             let loss = item.loss.clone().into_scalar::<f32>();

@@ -1,5 +1,7 @@
 //! `tbps eval`: a run's scores again, and anybody's features under our metrics.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 mod support;
 
 use safetensors::tensor::{Dtype, TensorView};

@@ -1,6 +1,8 @@
 //! Bad input, end to end: each is refused with one line that says what is wrong, with exit status 2
 //! for usage and configuration and 1 for everything else, before anything is trained or written.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 #[path = "refusals/data.rs"]
 mod data;
 #[path = "refusals/runs.rs"]

@@ -1,5 +1,7 @@
 //! Cells that differ in one technique: what it may change, and what it must not.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 mod support;
 
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! The synthetic data set as files: complete, decodable, reproducible, and never over other files.
 
+#![expect(clippy::unwrap_used, reason = "a test helper that fails should fail the test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -78,15 +78,17 @@ fn integers(name: &'static str, values: &[i64]) -> Tensors {
 }
 
 /// `tbps eval` of two images and two texts, with `changed` in the place of what has its name.
-fn eval_features(changed: &Tensors, without: &str) -> (TempDir, Command) {
-    let mut tensors = changed.clone();
+fn eval_features(changed: Tensors, without: &str) -> (TempDir, Command) {
+    let mut tensors = changed;
     for good in [
         floats("image_features", [2, 2], &[1.0, 0.0, 0.0, 1.0]),
         floats("text_features", [2, 2], &[1.0, 0.1, 0.1, 1.0]),
         integers("image_pids", &[1, 2]),
         integers("text_pids", &[1, 2]),
     ] {
-        tensors.extend(good.into_iter().filter(|good| changed.iter().all(|t| t.0 != good.0)));
+        if tensors.iter().all(|tensor| tensor.0 != good[0].0) {
+            tensors.extend(good);
+        }
     }
     tensors.retain(|tensor| tensor.0 != without);
     let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
@@ -102,10 +104,10 @@ fn eval_features(changed: &Tensors, without: &str) -> (TempDir, Command) {
 
 #[test]
 fn features() {
-    let (_folder, mut command) = eval_features(&vec![], "");
+    let (_folder, mut command) = eval_features(vec![], "");
     assert!(command.output().unwrap().status.success());
     for name in ["image_features", "text_features", "image_pids", "text_pids"] {
-        let (_folder, mut command) = eval_features(&vec![], name);
+        let (_folder, mut command) = eval_features(vec![], name);
         refused(&mut command, FAILURE, &format!("features.safetensors: it has no {name}, only ["));
     }
     let flat = vec![("text_features", Dtype::F32, vec![2], vec![0; 8])];
@@ -133,7 +135,7 @@ fn features() {
         ),
         (integers("text_pids", &[8, 9]), "check that both sides use the same pid numbering"),
     ] {
-        let (_folder, mut command) = eval_features(&changed, "");
+        let (_folder, mut command) = eval_features(changed, "");
         refused(&mut command, FAILURE, expected);
     }
     for (file, expected) in [

@@ -19,8 +19,8 @@ pub(crate) struct Camera {
     contrast: f32,
     /// Light added to everything, as haze or glare does, in 8-bit steps.
     haze: f32,
-    /// Change of brightness from the left edge to the right.
-    slope: f32,
+    /// Change of brightness from the left edge to the right, and from the top to the bottom.
+    slopes: [f32; 2],
     /// Standard deviation of the sensor noise, in 8-bit steps.
     noise: f32,
     /// JPEG quality, 1 to 100.
@@ -29,16 +29,16 @@ pub(crate) struct Camera {
 
 impl Camera {
     pub(crate) fn draw(stream: &mut Stream) -> Self {
-        let exposure = (0.2 * stream.bell()).clamp(-0.5, 0.32).exp();
-        let mut gain = || exposure * (1.0 + 0.075 * stream.bell());
+        let exposure = (0.22 * stream.bell()).clamp(-0.55, 0.34).exp();
+        let mut gain = || exposure * (1.0 + 0.085 * stream.bell());
         let gain = [gain(), gain(), gain()];
         Self {
             side_light: stream.range(0.45, 1.0) * stream.pick(&[-1.0, 1.0]),
             resolution: stream.range(0.6, 1.0),
             gain,
-            contrast: stream.range(0.65, 1.12),
-            haze: stream.range(0.0, 30.0),
-            slope: 0.15 * stream.bell(),
+            contrast: stream.range(0.62, 1.12),
+            haze: stream.range(0.0, 34.0),
+            slopes: [0.15 * stream.bell(), 0.2 * stream.bell()],
             noise: stream.range(1.0, 5.0),
             jpeg_quality: stream.range(42.0, 92.0) as u8,
         }
@@ -47,10 +47,11 @@ impl Camera {
     /// Takes the picture; `sensor` is the stream of its noise.
     pub(crate) fn expose(&self, clean: RgbImage, sensor: &mut Stream) -> RgbImage {
         let mut image = self.defocus(clean);
-        let width = image.width() as usize;
-        for (i, pixel) in image.pixels_mut().enumerate() {
-            let across = (i % width) as f32 / width as f32 - 0.5;
-            let light = 1.0 + self.slope * across;
+        let (width, height) = image.dimensions();
+        for (x, y, pixel) in image.enumerate_pixels_mut() {
+            let across = x as f32 / width as f32 - 0.5;
+            let down = y as f32 / height as f32 - 0.5;
+            let light = 1.0 + self.slopes[0] * across + self.slopes[1] * down;
             // Sensors err mostly in brightness, a little in colour.
             let luma_noise = self.noise * bell_of(sensor.bits());
             let chroma = sensor.bits();

@@ -1,9 +1,10 @@
 //! A synthetic stand-in for CUHK-PEDES: drawn pedestrians with captions, in the same files and
 //! folders, free of any licence and of real people.
 //!
-//! Each id is a [`person::Person`] whose attributes never change; each image is a sighting of one
-//! under a [`view::View`] drawn without regard to who it is; each caption tells what that image
-//! shows. Ids are confusable on purpose, see [`wardrobe`].
+//! Each id is a person whose attributes never change; each image is a view of one (pose, place,
+//! light, camera, file format) drawn without regard to who it is; each caption tells what that
+//! image shows, in a crowd worker's words and with a crowd worker's slips. Ids are confusable on
+//! purpose: many people share most attributes, and half of them have a near-twin.
 //!
 //! The same preset and seed give the same bytes for any number of threads.
 

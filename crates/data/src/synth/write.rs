@@ -36,6 +36,8 @@ pub(crate) fn write(
     progress: &dyn Fn(usize, usize),
 ) -> Result<(), DataError> {
     refuse_occupied(out)?;
+    // An existing folder may be given as `.` or `..`, which has no sibling by that name.
+    let out = &fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
     let staging = Staging::create(out)?;
     for archive in Archive::ALL {
         let folder = staging.path.join("imgs").join(archive.folder());

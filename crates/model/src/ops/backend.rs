@@ -1,5 +1,10 @@
 //! What a backend does for a block: four operations and their gradients.
 
+#![expect(
+    clippy::type_complexity,
+    reason = "the extension macro reads tuples of tensors, no alias"
+)]
+
 use super::composed;
 use crate::config::Activation;
 use burn::backend::tensor::FloatTensor;

@@ -3,6 +3,8 @@
 //! Letters: `r` rows, `k` width in, `m` width out, `b` batch, `n` positions, `w` width, `h` heads,
 //! `d` width of a head.
 
+#![expect(clippy::type_complexity, reason = "as in the trait whose bodies these are")]
+
 use super::EPSILON;
 use super::matmul::record;
 use crate::config::Activation;

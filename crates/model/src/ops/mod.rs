@@ -16,6 +16,8 @@ mod composed;
 mod flex;
 mod matmul;
 mod tape;
+#[cfg(test)]
+mod tests;
 
 pub use backend::BlockOps;
 pub use matmul::{MatmulDtypes, matmul, take_matmul_dtypes};

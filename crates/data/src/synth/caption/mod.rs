@@ -31,7 +31,7 @@ impl Carelessness {
     /// estimates.
     pub(crate) const CROWD: Self = Self {
         wrong_colour: 0.04,
-        no_colour: 0.03,
+        no_colour: 0.02,
         typo: 0.06,
         stray_space: 0.28,
         odd_case: 0.1,

@@ -6,7 +6,7 @@
 use super::activation;
 use super::compute::{Compute, rounded, transposed, with_scratch};
 use super::cut::{BLOCK, even_rows};
-use super::math::{add_rows, add_to_rows};
+use super::math::{add_rows, add_to_rows, multiply};
 use super::norm::Norm;
 use super::product::{Into, Matrix, product};
 use crate::config::Activation;
@@ -99,10 +99,15 @@ pub(super) fn linear_onto<T: Compute>(
     let blocks = out.par_chunks_mut(BLOCK * m).zip(residual.par_chunks(BLOCK * m));
     blocks.zip(x.par_chunks(BLOCK * k)).for_each(|((y, residual), x)| {
         with_scratch([x.len(), x.len()], |[x_scratch, a]| {
-            let a = activated::<T>(T::read(x, x_scratch), activation, a);
+            let mut x = T::read(x, x_scratch);
+            if let Some(activation) = activation {
+                activation::forward(activation, x, a);
+                T::round(a);
+                x = a;
+            }
             y.copy_from_slice(residual);
             add_to_rows(y, bias);
-            product(y, m, Into::Increased, Matrix::new(a, k), Matrix::new(&values, m));
+            product(y, m, Into::Increased, Matrix::new(x, k), Matrix::new(&values, m));
         });
     });
     out
@@ -124,16 +129,21 @@ pub(super) fn linear_onto_backward<T: Compute>(
         let mut grads = MapGrads::zero(k, m);
         let blocks = dx.chunks_mut(block * k).zip(x.chunks(block * k));
         for ((dx, x), grad) in blocks.zip(grad.chunks(block * m)) {
-            let lengths = [x.len(), x.len(), x.len(), grad.len()];
-            with_scratch(lengths, |[x_scratch, a, dx_scratch, dy]| {
-                let x = T::read(x, x_scratch);
+            let lengths = [x.len(), x.len(), x.len(), x.len(), grad.len()];
+            with_scratch(lengths, |[x_scratch, a, slope, dx_scratch, dy]| {
+                let mut x = T::read(x, x_scratch);
+                if let Some(activation) = activation {
+                    activation::forward_and_slope(activation, x, a, slope);
+                    T::round(a);
+                    x = a;
+                }
                 dy.copy_from_slice(grad);
                 T::round(dy);
-                grads.add_rows(activated::<T>(x, activation, a), dy);
+                grads.add_rows(x, dy);
                 T::write(dx, dx_scratch, |dx| {
                     product(dx, k, Into::Replaced, Matrix::new(dy, m), Matrix::new(&turned, k));
-                    if let Some(activation) = activation {
-                        activation::backward(activation, x, dx);
+                    if activation.is_some() {
+                        multiply(dx, slope);
                     }
                 });
             });
@@ -162,16 +172,4 @@ impl MapGrads {
         add_rows(&mut self.weight, &part.weight);
         add_rows(&mut self.bias, &part.bias);
     }
-}
-
-/// `x` itself or, in `scratch`, its activation rounded to `T`.
-fn activated<'a, T: Compute>(
-    x: &'a [f32],
-    activation: Option<Activation>,
-    scratch: &'a mut [f32],
-) -> &'a [f32] {
-    let Some(activation) = activation else { return x };
-    activation::forward(activation, x, scratch);
-    T::round(scratch);
-    scratch
 }

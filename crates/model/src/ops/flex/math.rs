@@ -64,6 +64,15 @@ vectorised! {
     }
 }
 
+vectorised! {
+    /// Multiplies each value by its factor.
+    pub(super) fn multiply(values: &mut [f32], factors: &[f32]) {
+        for (value, factor) in values.iter_mut().zip(factors) {
+            *value *= factor;
+        }
+    }
+}
+
 #[inline(always)]
 fn reduce(
     a: &[f32],

@@ -12,20 +12,20 @@ use crate::synth::stream::Stream;
 
 /// Chances that a writer doesn't mention something that is in sight.
 mod omitted {
-    pub(super) const AGE: f32 = 0.7;
-    pub(super) const BUILD: f32 = 0.8;
-    pub(super) const HAIR: f32 = 0.3;
+    pub(super) const AGE: f32 = 0.75;
+    pub(super) const BUILD: f32 = 0.85;
+    pub(super) const HAIR: f32 = 0.4;
     pub(super) const HAIR_SHADE: f32 = 0.15;
     pub(super) const HAT: f32 = 0.05;
-    pub(super) const GLASSES: f32 = 0.35;
-    pub(super) const PATTERN: f32 = 0.06;
-    pub(super) const INNER: f32 = 0.4;
-    pub(super) const LOWER: f32 = 0.03;
-    pub(super) const SHOES: f32 = 0.25;
-    pub(super) const BAG: f32 = 0.07;
-    pub(super) const BAG_SIDE: f32 = 0.6;
-    pub(super) const HELD: f32 = 0.15;
-    pub(super) const MOVEMENT: f32 = 0.4;
+    pub(super) const GLASSES: f32 = 0.5;
+    pub(super) const PATTERN: f32 = 0.04;
+    pub(super) const INNER: f32 = 0.5;
+    pub(super) const LOWER: f32 = 0.02;
+    pub(super) const SHOES: f32 = 0.35;
+    pub(super) const BAG: f32 = 0.1;
+    pub(super) const BAG_SIDE: f32 = 0.7;
+    pub(super) const HELD: f32 = 0.25;
+    pub(super) const MOVEMENT: f32 = 0.45;
 }
 
 /// One writer at work on one image.
