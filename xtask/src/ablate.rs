@@ -8,6 +8,7 @@ mod child;
 mod command;
 mod data;
 mod matrix;
+mod oom;
 mod plan;
 mod preset;
 mod progress;

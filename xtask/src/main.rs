@@ -1,6 +1,7 @@
 //! `cargo xtask`: the tasks around the `tbps` binary, one module per command.
 //!
-//! `ablate` trains the eight-cell matrix and reports it; `ci` checks the workspace. This crate
+//! `ablate` trains the eight-cell matrix and reports it; `parity` compares the model with PyTorch;
+//! `ci` checks the workspace. This crate
 //! depends on none of ours and not on burn, so it builds in seconds: it starts `tbps` processes,
 //! looks whether a `summary.json` is there and what its status is, and leaves every score and table
 //! to `tbps report`.
@@ -14,6 +15,7 @@
 mod ablate;
 mod ci;
 mod halt;
+mod parity;
 mod workspace;
 
 use std::process::ExitCode;
@@ -28,6 +30,8 @@ use halt::Halt;
 enum Task {
     /// Train the matrix {FP32, AMP} x {EMA off, on} x {recomputation off, on} and report it
     Ablate(ablate::Options),
+    /// Compare our CLIP with open_clip, transformers and OpenAI's code at the size of ViT-B/16
+    Parity(parity::Options),
     /// Check the workspace: formatting, crate edges, file sizes, lints, tests, documentation
     Ci(ci::Options),
 }
@@ -35,6 +39,7 @@ enum Task {
 fn main() -> ExitCode {
     let ended = match Task::parse() {
         Task::Ablate(options) => ablate::run(options),
+        Task::Parity(options) => parity::run(&options),
         Task::Ci(options) => ci::run(&options),
     };
     match ended {

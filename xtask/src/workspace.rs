@@ -57,9 +57,17 @@ pub(crate) fn build_args(device: &str) -> Vec<String> {
 /// # Errors
 /// When the build fails; cargo has then printed why.
 pub(crate) fn build_tbps(root: &Path, device: &str) -> Result<PathBuf> {
-    eprintln!("building tbps (release); the first build takes minutes");
+    build(root, &build_args(device), "tbps")
+}
+
+/// Runs a cargo build and returns the path of the executable `name` that it reports.
+///
+/// # Errors
+/// When the build fails; cargo has then printed why.
+pub(crate) fn build(root: &Path, args: &[String], name: &str) -> Result<PathBuf> {
+    eprintln!("building {name} (release); the first build takes minutes");
     let mut child = cargo()
-        .args(build_args(device))
+        .args(args)
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .stdin(Stdio::null())
@@ -71,16 +79,16 @@ pub(crate) fn build_tbps(root: &Path, device: &str) -> Result<PathBuf> {
     for message in Message::parse_stream(std::io::BufReader::new(stdout)) {
         if let Message::CompilerArtifact(artifact) =
             message.context("cargo's output cannot be read")?
-            && artifact.target.name == "tbps"
+            && artifact.target.name == name
             && let Some(path) = artifact.executable
         {
             executable = Some(path.into_std_path_buf());
         }
     }
     if !child.wait().context("cargo cannot be waited for")?.success() {
-        bail!("tbps does not build; cargo's message is above");
+        bail!("{name} does not build; cargo's message is above");
     }
-    executable.context("cargo built no executable named tbps")
+    executable.with_context(|| format!("cargo built no executable named {name}"))
 }
 
 /// Where [`build_tbps`] would put the executable, without building it.
@@ -88,13 +96,21 @@ pub(crate) fn build_tbps(root: &Path, device: &str) -> Result<PathBuf> {
 /// # Errors
 /// When cargo cannot describe the workspace.
 pub(crate) fn expected_tbps(root: &Path) -> Result<PathBuf> {
+    let name = format!("tbps{}", env::consts::EXE_SUFFIX);
+    Ok(target_dir(root)?.join("release").join(name))
+}
+
+/// Where cargo builds.
+///
+/// # Errors
+/// When cargo cannot describe the workspace.
+pub(crate) fn target_dir(root: &Path) -> Result<PathBuf> {
     let metadata = MetadataCommand::new()
         .current_dir(root)
         .no_deps()
         .exec()
         .context("cargo metadata does not describe the workspace")?;
-    let name = format!("tbps{}", env::consts::EXE_SUFFIX);
-    Ok(metadata.target_directory.join("release").join(name).into_std_path_buf())
+    Ok(metadata.target_directory.into_std_path_buf())
 }
 
 #[cfg(test)]

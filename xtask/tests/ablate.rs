@@ -127,6 +127,18 @@ fn a_matrix_runs_once_and_is_reported_each_time() {
 }
 
 #[test]
+fn a_cell_that_the_system_kills_for_want_of_memory_is_recorded_as_that() {
+    let workspace = Workspace::new();
+    let output = workspace.command(FAST, "").env("FAKE_ABORT", "fp32.s0").output().unwrap();
+    expect_code(&output, 1);
+    assert_eq!(workspace.num_done(), 7);
+    let summary = fs::read_to_string(workspace.out("fp32.s0/summary.json")).unwrap();
+    assert_eq!(summary, "{\"status\": \"oom\"}\n");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("[1/8] fp32.s0: oom"), "{stderr}");
+}
+
+#[test]
 fn a_failed_cell_is_reported_kept_and_tried_again() {
     let workspace = Workspace::new();
     let output = workspace.command(FAST, "").env("FAKE_FAIL", "amp.s0").output().unwrap();

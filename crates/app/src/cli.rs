@@ -8,6 +8,12 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use tbps_data::{DatasetName, ImageSize};
+use tbps_model::config::Activation;
+use tbps_model::pos_embed::PosEmbedResize;
+
+/// Most tokens of a caption in CLIP.
+pub(crate) const CONTEXT_LENGTH: usize = 77;
 
 /// Train text-based person search on one device and measure what mixed precision, weight averaging
 /// and activation recomputation buy.
@@ -48,11 +54,24 @@ pub(crate) enum Command {
     Train(TrainArgs),
     /// Score a run, or any model's features, by this project's metrics.
     Eval(EvalArgs),
+    /// Write the features of images and texts under any weights.
+    Embed(EmbedArgs),
     /// Make, check or look at data.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Look at, convert or hand on weights.
+    #[command(subcommand)]
+    Weights(WeightsCommand),
     /// Write report.md, .html, .json and .csv for a matrix of runs.
     Report(ReportArgs),
+    /// Write the summary of a run that the system killed for want of memory.
+    #[command(hide = true)]
+    RecordOom {
+        #[arg(long)]
+        run: PathBuf,
+        #[arg(long, default_value = "flex")]
+        device: DeviceName,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -82,6 +101,12 @@ pub(crate) struct EvalArgs {
     /// What to evaluate on. Test is meant to be read once.
     #[arg(long, value_enum, conflicts_with = "features", required_unless_present = "features")]
     pub(crate) split: Option<SplitName>,
+    /// Evaluates on this data set's folder instead of the run's own.
+    #[arg(long, value_name = "DIR", conflicts_with = "features")]
+    pub(crate) data: Option<PathBuf>,
+    /// Which data set the folder holds: cuhk-pedes, icfg-pedes or rstpreid; default: by its files.
+    #[arg(long, value_name = "NAME", requires = "data")]
+    pub(crate) dataset: Option<DatasetName>,
     /// Which weights of the best checkpoint; default: those it was selected by.
     #[arg(long, value_enum, conflicts_with = "features")]
     pub(crate) which: Option<Which>,
@@ -121,9 +146,31 @@ pub(crate) enum DataCommand {
     },
     /// Decode every image and list everything that is wrong.
     Check {
-        /// The directory with reid_raw.json and imgs/.
-        dir: PathBuf,
+        #[command(flatten)]
+        data: DataDir,
         /// Writes the faults.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Decode and resize every image once, for data.cache.
+    Cache {
+        #[command(flatten)]
+        data: DataDir,
+        /// Such as 384x128.
+        #[arg(long, value_name = "HxW")]
+        image_size: ImageSize,
+        /// The directory that data.cache will name.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Count people, images and captions beside the published numbers, and measure the captions.
+    Stats {
+        #[command(flatten)]
+        data: DataDir,
+        /// Token ids that a model reads.
+        #[arg(long, value_name = "N", default_value_t = CONTEXT_LENGTH)]
+        context_length: usize,
+        /// Writes the statistics.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
@@ -139,10 +186,110 @@ pub(crate) enum DataCommand {
         image: PathBuf,
         /// Such as 384x128.
         #[arg(long, value_name = "HxW")]
-        image_size: String,
+        image_size: ImageSize,
         #[arg(long)]
         out: PathBuf,
     },
+}
+
+/// Whose weights: a run's, or a file's.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// A run's directory: the weights of its best checkpoint.
+    #[arg(long, conflicts_with = "weights", required_unless_present = "weights")]
+    pub(crate) run: Option<PathBuf>,
+    /// open_clip's, transformers', OpenAI's or our weights, recognised by their content.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) weights: Option<PathBuf>,
+    /// Which weights of the run; default: those it was selected by.
+    #[arg(long, value_enum, requires = "run")]
+    pub(crate) which: Option<Which>,
+    /// Such as 384x128; default: the model's.
+    #[arg(long, value_name = "HxW")]
+    pub(crate) image_size: Option<ImageSize>,
+    /// quick-gelu or gelu; default: what the weights say, or quick-gelu where they say nothing.
+    #[arg(long, value_parser = named::<Activation>)]
+    pub(crate) activation: Option<Activation>,
+    /// How positions are resized: bicubic-antialias (open_clip) or bilinear (IRRA).
+    #[arg(long, value_parser = named::<PosEmbedResize>, default_value = "bicubic-antialias")]
+    pub(crate) pos_embed: PosEmbedResize,
+}
+
+/// A value by the name that it has in a configuration.
+fn named<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde::de::value::Error> {
+    T::deserialize(serde::de::value::StrDeserializer::new(text))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EmbedArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// An image, or a folder whose images are read in the order of their names.
+    #[arg(long, value_name = "DIR|FILE", required_unless_present = "texts")]
+    pub(crate) images: Option<PathBuf>,
+    /// A text a line, UTF-8.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) texts: Option<PathBuf>,
+    /// `flex` (CPU) or `cuda[:index]`.
+    #[arg(long, default_value = "flex")]
+    pub(crate) device: DeviceName,
+    /// A safetensors file of image_features and text_features, f32, of unit length.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WeightsCommand {
+    /// Say what a weights file is: format, source, model, tensors.
+    Inspect {
+        file: PathBuf,
+        /// Writes the same, machine-readable.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Convert any weights to a file of ours, with what it is known to be.
+    Import {
+        file: PathBuf,
+        /// Such as 384x128; default: the model's.
+        #[arg(long, value_name = "HxW")]
+        image_size: Option<ImageSize>,
+        /// quick-gelu or gelu; default: what the weights say, or quick-gelu.
+        #[arg(long, value_parser = named::<Activation>)]
+        activation: Option<Activation>,
+        /// How positions are resized: bicubic-antialias (open_clip) or bilinear (IRRA).
+        #[arg(long, value_parser = named::<PosEmbedResize>, default_value = "bicubic-antialias")]
+        pos_embed: PosEmbedResize,
+        /// A new directory, for weights.safetensors and import.json.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Write weights as open_clip's safetensors.
+    Export {
+        #[command(flatten)]
+        model: ModelArgs,
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// A data set on disk.
+#[derive(Debug, Args)]
+pub(crate) struct DataDir {
+    /// The directory with the annotation file and imgs/.
+    pub(crate) dir: PathBuf,
+    /// Which one it is: cuhk-pedes, icfg-pedes or rstpreid; default: by its files.
+    #[arg(long, value_name = "NAME")]
+    dataset: Option<DatasetName>,
+}
+
+impl DataDir {
+    /// Reads its annotation.
+    ///
+    /// # Errors
+    /// As [`tbps_data::Dataset::open_as`].
+    pub(crate) fn open(&self) -> Result<tbps_data::Dataset> {
+        Ok(tbps_data::Dataset::open_as(&self.dir, self.dataset)?)
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,9 @@ use crate::failure::Failure;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use tbps_data::{DatasetName, Sampler};
 use tbps_model::config::ClipConfig;
+use tbps_model::pos_embed::PosEmbedResize;
 use toml::{Table, Value};
 
 const BASE: &str = include_str!("../../../configs/base.toml");
@@ -53,7 +55,36 @@ pub(crate) enum Recompute {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DataConfig {
     pub(crate) root: PathBuf,
+    pub(crate) dataset: DatasetChoice,
+    /// People of train to hold out as the val split, for a data set that has none.
+    pub(crate) holdout_ids: usize,
+    pub(crate) holdout_seed: u64,
+    pub(crate) sampler: Sampler,
     pub(crate) threads: usize,
+    /// Folder for the resized images; empty: they are decoded each time.
+    pub(crate) cache: PathBuf,
+}
+
+/// Which data set is in `data.root`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DatasetChoice {
+    /// The one whose annotation file is there.
+    Auto,
+    CuhkPedes,
+    IcfgPedes,
+    Rstpreid,
+}
+
+impl DatasetChoice {
+    pub(crate) fn name(self) -> Option<DatasetName> {
+        match self {
+            Self::Auto => None,
+            Self::CuhkPedes => Some(DatasetName::CuhkPedes),
+            Self::IcfgPedes => Some(DatasetName::IcfgPedes),
+            Self::Rstpreid => Some(DatasetName::RstpReid),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,22 +98,34 @@ pub(crate) struct AugmentConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WeightsConfig {
-    /// A `weights.safetensors` of a run of the same model; empty: random parameters.
+    /// Any weights of the same model; empty: random parameters.
     pub(crate) file: PathBuf,
+    /// How the position embedding gets from the file's image size to the model's.
+    pub(crate) pos_embed: PosEmbedResize,
+    /// Whether another activation or preprocessing than the file says is let through.
+    pub(crate) allow_mismatch: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ObjectiveConfig {
-    pub(crate) name: Objective,
+    /// One or more, each once; their sum is minimised.
+    pub(crate) losses: Vec<Loss>,
 }
 
-/// The loss.
+impl ObjectiveConfig {
+    pub(crate) fn has(&self, loss: Loss) -> bool {
+        self.losses.contains(&loss)
+    }
+}
+
+/// A loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Objective {
+pub(crate) enum Loss {
     Itc,
     Sdm,
+    Id,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +133,8 @@ pub(crate) enum Objective {
 pub(crate) struct TrainConfig {
     pub(crate) epochs: usize,
     pub(crate) batch_size: usize,
+    /// Batches of an epoch, the first of its order; 0: all.
+    pub(crate) max_batches: usize,
     pub(crate) checkpoint_every_steps: u64,
     pub(crate) log_every_steps: u64,
     pub(crate) max_consecutive_skips: u64,
@@ -106,6 +151,8 @@ pub(crate) struct OptimConfig {
     pub(crate) beta2: f64,
     pub(crate) eps: f64,
     pub(crate) clip_norm: f64,
+    /// On the learning rate, for the classifier of the identity loss.
+    pub(crate) classifier_lr_scale: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +181,10 @@ pub(crate) struct EvalConfig {
     pub(crate) split: SplitName,
     pub(crate) allow_test_selection: bool,
     pub(crate) read_test: bool,
+    /// Captions that are evaluated, the first of the split; 0: all.
+    pub(crate) max_queries: usize,
+    /// Images that are evaluated, the first of the split; 0: all.
+    pub(crate) max_images: usize,
     /// Validation t2i R@1 in percent whose times are recorded.
     pub(crate) targets: Vec<f64>,
 }
@@ -146,6 +197,16 @@ pub(crate) enum SplitName {
     Test,
 }
 
+impl TrainConfig {
+    /// Batches of an epoch, of `all` that the data has.
+    pub(crate) fn batches(&self, all: usize) -> usize {
+        match self.max_batches {
+            0 => all,
+            most => all.min(most),
+        }
+    }
+}
+
 impl Config {
     /// Reads `file` over the base and applies `key=value` overrides.
     ///
@@ -155,7 +216,14 @@ impl Config {
         let shown = file.display().to_string();
         let text = std::fs::read_to_string(file)
             .map_err(|e| Failure::usage(format!("cannot read {shown}: {e}")))?;
-        Self::parse(&text, overrides, &shown)
+        let mut config = Self::parse(&text, overrides, &shown)?;
+        // A run is read again from other folders.
+        for path in [&mut config.data.root, &mut config.weights.file] {
+            if !path.as_os_str().is_empty() {
+                *path = std::path::absolute(&path).context("the working directory is gone")?;
+            }
+        }
+        Ok(config)
     }
 
     /// As [`Config::load`], of a text that messages call `origin`.
@@ -290,6 +358,22 @@ mod tests {
     }
 
     #[test]
+    fn every_recipe_is_valid_and_says_where_it_comes_from() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let recipes: Vec<PathBuf> = entries.filter(|path| !path.ends_with("base.toml")).collect();
+        assert!(recipes.len() >= 7, "{recipes:?}");
+        for path in recipes {
+            let shown = path.display().to_string();
+            let text = std::fs::read_to_string(&path).unwrap();
+            Config::parse(&text, &["data.root=d".to_owned()], &shown).unwrap();
+            for line in ["source ", "command ", "hardware ", "time ", "val R@1 "] {
+                assert!(text.contains(&format!("\n#   {line}")), "{shown} does not state: {line}");
+            }
+        }
+    }
+
+    #[test]
     fn overrides_are_typed() {
         let sets = ["optim.lr=1", "data.root=/some/where", "ema.enabled=true", "recompute=block"];
         let config = resolve("precision = 'amp-fp16'", &sets).unwrap();
@@ -312,9 +396,22 @@ mod tests {
             ("", "eval.targets=['a']", "eval.targets[0]: invalid type: string"),
             ("", "eval.targets=[nan]", "eval.targets = [nan] must be percentages"),
             ("", "eval.split=test", "eval.split = \"test\" must be val, or test with"),
+            ("", "objective.losses=[]", "objective.losses = [] must be one or more of itc, sdm"),
             ("", "optim.clip_norm=1e300", "optim.clip_norm = 1e300 must be 0 or positive"),
             ("", "model.text.vocab_size=513", "model.text.vocab_size = 513 must be from 514"),
             ("", "model.vision.width=100", "model.vision.width = 100 must be a multiple of"),
+            ("", "data.dataset=market", "data.dataset: unknown variant `market`, expected one of"),
+            ("", "data.sampler=pk", "data.sampler: unknown variant `pk`, expected `shuffle` or"),
+            (
+                "",
+                "data.holdout_seed=1",
+                "data.holdout_seed = 1 must be 0 with data.holdout_ids = 0",
+            ),
+            (
+                "eval = { split = 'test', allow_test_selection = true }",
+                "data.holdout_ids=1",
+                "data.holdout_ids = 1 must be 0 with eval.split = \"test\", which selects on no val",
+            ),
             ("", "data.root=", "data.root = \"\" must be the folder"),
         ] {
             let sets: Vec<&str> =

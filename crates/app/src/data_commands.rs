@@ -1,26 +1,28 @@
 //! `tbps data`: make, check and look at data.
 
-use crate::cli::DataCommand;
+use crate::cli::{CONTEXT_LENGTH, DataCommand, DataDir};
 use crate::failure::Failure;
 use crate::run_dir::{require_creatable, write_atomically, write_json};
-use crate::{data_check, print};
+use crate::{data_check, data_stats, pixel_cache, print};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use safetensors::tensor::{Dtype, TensorView};
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use tbps_data::synth::{self, Preset};
-use tbps_data::{Dataset, ImageSize, Tokenizer, pixels};
-
-/// Most tokens of a caption in CLIP.
-const CONTEXT_LENGTH: usize = 77;
+use tbps_data::{ImageSize, Tokenizer, pixels};
 
 pub(crate) fn run(command: DataCommand) -> Result<()> {
     match command {
         DataCommand::Synth { preset, seed, out } => synthesise(&preset, seed, &out),
-        DataCommand::Check { dir, json } => check(&dir, json.as_deref()),
+        DataCommand::Check { data, json } => check(&data, json.as_deref()),
+        DataCommand::Cache { data, image_size, out } => cache(&data, image_size, &out),
+        DataCommand::Stats { data, context_length, json } => {
+            data_stats::run(&data, context_length, json.as_deref())
+        }
         DataCommand::Tokens { file, texts } => tokens(file.as_deref(), texts),
-        DataCommand::Pixels { image, image_size, out } => write_pixels(&image, &image_size, &out),
+        DataCommand::Pixels { image, image_size, out } => write_pixels(&image, image_size, &out),
     }
 }
 
@@ -42,10 +44,10 @@ fn synthesise(preset: &str, seed: u64, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn check(dir: &Path, json: Option<&Path>) -> Result<()> {
+fn check(data: &DataDir, json: Option<&Path>) -> Result<()> {
     json.map_or(Ok(()), require_creatable)?;
-    let dataset = Dataset::open(dir)?;
-    let report = data_check::full(&dataset);
+    let dir = &data.dir;
+    let report = data_check::full(&data.open()?);
     if let Some(path) = json {
         write_json(path, &report)?;
     }
@@ -60,6 +62,13 @@ fn check(dir: &Path, json: Option<&Path>) -> Result<()> {
             report.num_images
         ),
     }
+}
+
+fn cache(data: &DataDir, size: ImageSize, out: &Path) -> Result<()> {
+    let dataset = data.open()?;
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    pixel_cache::open_or_build(&dataset, &dataset.fingerprint()?, size, out, threads)?;
+    print(&format!("{}: all images at {size} are in {}\n", data.dir.display(), out.display()))
 }
 
 fn tokens(file: Option<&Path>, mut texts: Vec<String>) -> Result<()> {
@@ -79,8 +88,7 @@ fn tokens(file: Option<&Path>, mut texts: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn write_pixels(image: &Path, size: &str, out: &Path) -> Result<()> {
-    let size: ImageSize = size.parse().map_err(|e| Failure::usage(format!("--image-size: {e}")))?;
+fn write_pixels(image: &Path, size: ImageSize, out: &Path) -> Result<()> {
     require_creatable(out)?;
     let values = pixels(image, size)?;
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();

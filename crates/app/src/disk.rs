@@ -4,7 +4,7 @@
 //! predecessor (see [`crate::checkpoint`]). So at most three copies of the larger kind are on disk
 //! at once, and two of the other.
 
-use crate::config::Config;
+use crate::config::{Config, Loss};
 use crate::failure::Failure;
 use crate::run_dir::RunDir;
 use anyhow::{Context, Result, bail};
@@ -22,14 +22,18 @@ const MOMENTS: u64 = 2;
 /// # Errors
 /// A usage failure when the directory cannot be written; how much is needed and where, when that is
 /// more than what is free.
-pub(crate) fn require_room(run: &RunDir, config: &Config) -> Result<()> {
+pub(crate) fn require_room(run: &RunDir, config: &Config, num_ids: usize) -> Result<()> {
     let place = existing_ancestor(run.root());
     let shown = place.display();
     probe(place).map_err(|e| {
         Failure::usage(format!("cannot write into {shown}: {e}; choose another --out"))
     })?;
     // A resumed run has a part of what it needs already.
-    let needed = needed_bytes(&config.model, config.ema.enabled);
+    let classifier = match config.objective.has(Loss::Id) {
+        true => (config.model.embed_dim + 1) * num_ids,
+        false => 0,
+    };
+    let needed = needed_bytes(&config.model, classifier as u64, config.ema.enabled);
     let missing = needed.saturating_sub(held_bytes(&run.checkpoints()));
     let free = fs4::available_space(place)
         .with_context(|| format!("cannot tell the free space of {shown}"))?;
@@ -63,11 +67,13 @@ fn require(root: &Path, missing: u64, free: u64) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of a run's files at the moment when they are the most.
-fn needed_bytes(model: &ClipConfig, ema: bool) -> u64 {
-    let copy = num_parameters(model) * size_of::<f32>() as u64;
+/// Bytes of a run's files at the moment when they are the most; `classifier` numbers are trained
+/// beside the model, and are in `last` only.
+fn needed_bytes(model: &ClipConfig, classifier: u64, ema: bool) -> u64 {
+    let bytes = |numbers| numbers * size_of::<f32>() as u64;
+    let copy = bytes(num_parameters(model));
     let average = u64::from(ema);
-    let last = (1 + MOMENTS + average) * copy;
+    let last = (1 + MOMENTS + average) * (copy + bytes(classifier));
     let best = (1 + average) * copy;
     3 * last + 2 * best + OTHER_BYTES
 }
@@ -128,8 +134,10 @@ mod tests {
     fn the_most_files_are_three_last_and_two_best() {
         let config = ClipConfig::tiny();
         let copy = 4 * num_parameters(&config);
-        assert_eq!(needed_bytes(&config, false) - OTHER_BYTES, (3 * 3 + 2) * copy);
-        assert_eq!(needed_bytes(&config, true) - OTHER_BYTES, (3 * 4 + 2 * 2) * copy);
+        let needed = |classifier, ema| needed_bytes(&config, classifier, ema) - OTHER_BYTES;
+        assert_eq!(needed(0, false), (3 * 3 + 2) * copy);
+        assert_eq!(needed(0, true), (3 * 4 + 2 * 2) * copy);
+        assert_eq!(needed(100, true) - needed(0, true), 3 * 4 * 400);
     }
 
     #[test]

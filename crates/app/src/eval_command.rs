@@ -1,19 +1,20 @@
 //! `tbps eval`: scores of a run's best checkpoint, or of anybody's features.
 
-use crate::checkpoint;
-use crate::cli::{EvalArgs, Which};
-use crate::config::{Config, SplitName};
+use crate::cli::EvalArgs;
+use crate::config::SplitName;
+use crate::dataset;
 use crate::evaluate::{EvalSet, Evaluation};
 use crate::failure::Failure;
 use crate::learner::Policy;
+use crate::pixel_cache;
 use crate::records::Percent;
-use crate::run_dir::{RunDir, require_creatable, write_json};
-use crate::{print, say};
+use crate::run_dir::{require_creatable, write_json};
+use crate::{print, run_weights};
 use anyhow::{Context, Result, bail, ensure};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use std::path::Path;
-use tbps_data::{Dataset, Tokenizer};
+use tbps_data::{Dataset, DatasetName, Tokenizer};
 use tbps_metrics::retrieval::{self, Scores};
 use tbps_model::weights;
 
@@ -21,11 +22,16 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     for path in [&args.ranks, &args.json].into_iter().flatten() {
         require_creatable(path)?;
     }
-    let evaluation = match (&args.features, &args.run, args.split) {
+    // What was evaluated on, where that is known.
+    let (evaluation, source) = match (&args.features, &args.run, args.split) {
         (Some(file), _, _) => {
-            of_features(file).with_context(|| format!("cannot score {}", file.display()))?
+            let scored = of_features(file);
+            (scored.with_context(|| format!("cannot score {}", file.display()))?, None)
         }
-        (None, Some(run), Some(split)) => of_run(args, run, split)?,
+        (None, Some(run), Some(split)) => {
+            let (evaluation, dataset) = of_run(args, run, split)?;
+            (evaluation, Some((dataset, split)))
+        }
         _ => return Err(Failure::usage("give --run and --split, or --features")),
     };
     if let Some(path) = &args.ranks {
@@ -34,60 +40,36 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     }
     let (t2i, i2t) = (&evaluation.t2i.scores, &evaluation.i2t.scores);
     if let Some(path) = &args.json {
-        write_json(path, &json!({ "t2i": record(t2i), "i2t": record(i2t) }))?;
+        let mut scores = json!({ "t2i": record(t2i), "i2t": record(i2t) });
+        if let Some((dataset, split)) = source {
+            scores["dataset"] = json!(dataset);
+            scores["split"] = json!(split);
+        }
+        write_json(path, &scores)?;
     }
     print(&format!("{}\n{}\n", line("t2i", t2i), line("i2t", i2t)))
 }
 
-fn of_run(args: &EvalArgs, root: &Path, split: SplitName) -> Result<Evaluation> {
-    let run = RunDir::existing(root)?;
-    let config = Config::of_run(&run.config())?;
-    let name = weights_name(args.which, &config, root)?;
+/// The scores of a run's best checkpoint, and the data set they are on.
+fn of_run(args: &EvalArgs, root: &Path, split: SplitName) -> Result<(Evaluation, DatasetName)> {
+    let (config, file) = run_weights::best(root, args.which)?;
     let device = args.device.open()?;
-    let dataset = Dataset::open(&config.data.root)?;
+    let dataset = match &args.data {
+        None => dataset::open(&config.data)?,
+        Some(dir) => Dataset::open_as(dir, args.dataset)?,
+    };
     let tokenizer = Tokenizer::new(config.model.text.vocab_size)?;
     let set = EvalSet::new(&dataset, split, &tokenizer, &config, &device)?;
-    let bytes = best_weights(&run, &config, name)?;
-    let clip = config.model.init(config.seed, &device)?;
-    let clip = weights::load(clip, checkpoint::from_safetensors(&bytes)?)?;
-    set.evaluate(&clip, Policy::new(&config).compute)
-}
-
-/// The file of the best checkpoint that holds the weights that are asked for.
-fn weights_name(which: Option<Which>, config: &Config, root: &Path) -> Result<&'static str> {
-    match (which, config.ema.enabled) {
-        (Some(Which::Ema), false) => Err(Failure::usage(format!(
-            "{} was trained without EMA: leave --which out",
-            root.display()
-        ))),
-        (Some(Which::Raw), true) => Ok("raw.safetensors"),
-        _ => Ok("weights.safetensors"),
-    }
-}
-
-/// The bytes of a file of the best checkpoint, which must be of the run's configuration.
-fn best_weights(run: &RunDir, config: &Config, name: &str) -> Result<Vec<u8>> {
-    let shown = run.root().display();
-    let (mut files, damage) = checkpoint::read(&run.checkpoints(), "best")?
-        .with_context(|| format!("{shown} has no best checkpoint yet: train it further"))?;
-    if let Some(damage) = damage {
-        say(&format!("warning: {damage}; these are the scores of the best checkpoint before it"));
-    }
-    let mut take = |name: &str| {
-        files.remove(name).with_context(|| format!("the best checkpoint of {shown} has no {name}"))
+    let set = match (&args.data, config.data.cache.as_os_str().is_empty()) {
+        // The cache is of the run's own data.
+        (Some(_), _) | (None, true) => set,
+        (None, false) => {
+            set.with_cache(pixel_cache::of_run(&config, &dataset, &dataset.fingerprint()?)?)
+        }
     };
-    let trained = String::from_utf8(take("config.toml")?).context("config.toml")?;
-    let trained = Config::parse(&trained, &[], "config.toml of the best checkpoint")?;
-    // Data may have moved since.
-    let moved = Config { data: config.data.clone(), ..trained };
-    if moved != *config {
-        return Err(Failure::usage(format!(
-            "{} is not what the best checkpoint was trained with: restore it from the config.toml \
-             in checkpoints/best",
-            run.config().display()
-        )));
-    }
-    take(name)
+    let clip = config.model.init(config.seed, &device)?;
+    let clip = weights::load(clip, file.weights.tensors)?;
+    Ok((set.evaluate(&clip, Policy::new(&config).compute)?, dataset.name))
 }
 
 /// Any model's features, from a safetensors file.

@@ -1,12 +1,14 @@
 //! Features of a split and their retrieval scores, both directions.
 
 use crate::config::{Config, SplitName};
-use crate::learner::{image_size, tokens};
-use anyhow::{Context, Result};
-use burn::tensor::{Device, FloatDType, Tensor, TensorData};
+use crate::embedder::Embedder;
+use crate::learner::image_size;
+use anyhow::Result;
+use burn::tensor::{Device, FloatDType};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tbps_data::{Dataset, ImageSize, Tokenizer, load_images};
+use tbps_data::cache::PixelCache;
+use tbps_data::{Dataset, ImageSize, Tokenizer};
 use tbps_metrics::retrieval::{self, Retrieval};
 use tbps_model::Clip;
 
@@ -21,6 +23,7 @@ pub(crate) struct EvalSet {
     image_size: ImageSize,
     batch_size: usize,
     threads: usize,
+    cache: Option<Arc<PixelCache>>,
     device: Device,
 }
 
@@ -57,19 +60,27 @@ impl EvalSet {
             SplitName::Test => tbps_data::SplitName::Test,
         };
         let split = dataset.split(name)?;
-        let texts: Vec<&str> = split.captions.iter().map(|c| c.text.as_str()).collect();
+        let images = first(&split.images, config.eval.max_images);
+        let captions = first(&split.captions, config.eval.max_queries);
+        let texts: Vec<&str> = captions.iter().map(|c| c.text.as_str()).collect();
         let context_length = config.model.text.context_length;
         Ok(Self {
-            images: split.images.iter().map(|image| dataset.image_path(image)).collect(),
-            image_pids: split.images.iter().map(|image| image.pid).collect(),
+            images: images.iter().map(|image| dataset.image_path(image)).collect(),
+            image_pids: images.iter().map(|image| image.pid).collect(),
             token_ids: tokenizer.encode_batch(&texts, context_length),
-            caption_pids: split.captions.iter().map(|caption| caption.pid).collect(),
+            caption_pids: captions.iter().map(|caption| caption.pid).collect(),
             context_length,
             image_size: image_size(config),
             batch_size: config.eval.batch_size,
             threads: config.data.threads,
+            cache: None,
             device: device.clone(),
         })
+    }
+
+    /// Reads images from a cache, if there is one, instead of decoding them.
+    pub(crate) fn with_cache(self, cache: Option<Arc<PixelCache>>) -> Self {
+        Self { cache, ..self }
     }
 
     /// Embeds everything and ranks it.
@@ -85,25 +96,25 @@ impl EvalSet {
 
     /// Features of every image and caption, batch by batch, without a tape.
     fn features(&self, clip: &Clip, compute: FloatDType) -> Result<Features> {
-        let ImageSize { height, width } = self.image_size;
-        let (mut images, mut captions) = (Vec::new(), Vec::new());
-        for paths in self.images.chunks(self.batch_size) {
-            let pixels = load_images(paths, self.image_size, self.threads)?;
-            let pixels = TensorData::new(pixels, [paths.len(), 3, height, width]);
-            let pixels = Tensor::from_data(pixels, &self.device);
-            read(clip.encode_image(pixels, compute), &mut images)?;
-        }
-        for ids in self.token_ids.chunks(self.batch_size * self.context_length) {
-            let ids = tokens(ids, ids.len() / self.context_length, &self.device);
-            read(clip.encode_text(ids, compute), &mut captions)?;
-        }
-        Ok(Features { images, captions })
+        let embedder = Embedder {
+            clip,
+            compute,
+            image_size: self.image_size,
+            context_length: self.context_length,
+            batch_size: self.batch_size,
+            threads: self.threads,
+            device: &self.device,
+            cache: self.cache.as_deref(),
+        };
+        let images = embedder.images(&self.images, &mut |_| ())?;
+        Ok(Features { images, captions: embedder.captions(&self.token_ids)? })
     }
 }
 
-/// Appends `[b, embed_dim]` to `out`.
-fn read(features: Tensor<2>, out: &mut Vec<f32>) -> Result<()> {
-    let data = features.into_data();
-    out.extend(data.as_slice::<f32>().context("features are f32")?);
-    Ok(())
+/// The first `most` of a split, or all of it when that is 0.
+fn first<T>(all: &[T], most: usize) -> &[T] {
+    match most {
+        0 => all,
+        most => &all[..most.min(all.len())],
+    }
 }

@@ -9,23 +9,37 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tbps_data::batch::Batches;
 use tbps_data::{Batch, TrainLoader};
 
+use crate::config::TrainConfig;
 use crate::evaluate::EvalSet;
 
 /// The batches of one epoch, from a position on.
 pub(crate) struct Feed {
     loader: TrainLoader,
     batch_size: usize,
+    batches_per_epoch: usize,
     epoch: AtomicUsize,
     first_batch: AtomicUsize,
 }
 
 impl Feed {
-    pub(crate) fn new(loader: TrainLoader, batch_size: usize) -> Self {
-        Self { loader, batch_size, epoch: AtomicUsize::new(1), first_batch: AtomicUsize::new(0) }
+    pub(crate) fn new(loader: TrainLoader, train: &TrainConfig) -> Self {
+        let batches_per_epoch = train.batches(loader.batches_per_epoch());
+        Self {
+            loader,
+            batch_size: train.batch_size,
+            batches_per_epoch,
+            epoch: AtomicUsize::new(1),
+            first_batch: AtomicUsize::new(0),
+        }
     }
 
     pub(crate) fn batches_per_epoch(&self) -> usize {
-        self.loader.batches_per_epoch()
+        self.batches_per_epoch
+    }
+
+    /// How many times two pairs of one person share a batch of an epoch.
+    pub(crate) fn same_pid_pairs(&self, epoch: usize) -> u64 {
+        self.loader.same_pid_pairs(epoch as u64)
     }
 
     /// Where the next iterator begins.
@@ -69,6 +83,9 @@ impl Iterator for FeedIterator<'_> {
     type Item = Result<Batch, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.done == self.feed.batches_per_epoch {
+            return None;
+        }
         let batch = self.batches.next()?;
         self.done += 1;
         Some(batch.map_err(DatasetError::new))

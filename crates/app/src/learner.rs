@@ -4,15 +4,16 @@
 //! block inputs and runs each block again in the backward. Loss and gradients are equal to the last
 //! bit, because both run the same operations in the same order.
 
-use crate::config::{Config, Objective, Precision, Recompute};
+use crate::config::{Config, Loss, Precision, Recompute};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, ExecutionError, FloatDType, Int, Tensor, TensorData};
 use burn::train::{ItemLazy, TrainOutput, TrainStep};
 use tbps_data::{Batch, ImageSize};
+use tbps_model::Clip;
 use tbps_model::block::Block;
 use tbps_model::clip::normalize;
-use tbps_model::{Clip, objective};
+use tbps_model::objective::{self, IdClassifier};
 use tbps_optim::recompute;
 
 /// Text is cut to the batch's longest caption, rounded up to this, so that shapes stay few.
@@ -22,17 +23,20 @@ const LENGTH_STEP: usize = 8;
 #[derive(Module, Debug)]
 pub(crate) struct Net {
     pub(crate) clip: Clip,
+    /// Of the identity loss, when that is trained on.
+    pub(crate) classifier: Option<IdClassifier>,
     #[module(skip)]
     pub(crate) policy: Policy,
 }
 
 /// What a training step does besides the model's forward.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Policy {
     /// What the towers' matrix products run in.
     pub(crate) compute: FloatDType,
     pub(crate) recompute: Recompute,
-    pub(crate) objective: Objective,
+    /// Their sum is the loss.
+    pub(crate) losses: Vec<Loss>,
     /// Factor on the loss before the backward; the optimizer takes it out again.
     pub(crate) loss_scale: f32,
     pub(crate) image_size: ImageSize,
@@ -47,7 +51,7 @@ impl Policy {
         Self {
             compute,
             recompute: config.recompute,
-            objective: config.objective.name,
+            losses: config.objective.losses.clone(),
             loss_scale: 1.0,
             image_size: image_size(config),
         }
@@ -87,15 +91,24 @@ impl TrainStep for Net {
 }
 
 impl Net {
+    /// `clip` and what its training needs beside it; `num_ids` persons are in the train split.
+    pub(crate) fn new(clip: Clip, config: &Config, num_ids: usize) -> Self {
+        let device = clip.log_logit_scale.val().device();
+        let embed_dim = config.model.embed_dim;
+        let classifier = || IdClassifier::new(embed_dim, num_ids, config.seed, &device);
+        let classifier = config.objective.has(Loss::Id).then(classifier);
+        Self { clip, classifier, policy: Policy::new(config) }
+    }
+
     /// One tape over both towers and the loss.
     fn one_tape(&self, inputs: Inputs) -> (Tensor<1>, GradientsParams) {
         let Policy { compute, loss_scale, .. } = self.policy;
-        let image = self.clip.encode_image(inputs.pixels.clone(), compute);
-        let text = self.clip.encode_text(inputs.token_ids.clone(), compute);
+        let image = self.clip.visual.forward(inputs.pixels.clone(), compute);
+        let text = self.clip.text.forward(inputs.token_ids.clone(), compute);
         let loss = self.loss(image, text, &inputs);
         let mut grads = GradientsParams::new();
         let mut tape = loss.clone().mul_scalar(loss_scale).backward();
-        recompute::collect(&self.clip, &mut tape, &mut grads);
+        recompute::collect(self, &mut tape, &mut grads);
         (loss, grads)
     }
 
@@ -114,13 +127,12 @@ impl Net {
         // Heads and loss, on leaves.
         let image_leaf = Tensor::from_inner(image_sweep.output).require_grad();
         let text_leaf = Tensor::from_inner(text_sweep.output).require_grad();
-        let image = normalize(visual.head.forward(image_leaf.clone()));
-        let ids = inputs.token_ids.clone();
-        let caption = normalize(text.head.forward(text_leaf.clone(), ids));
+        let image = visual.head.forward(image_leaf.clone());
+        let caption = text.head.forward(text_leaf.clone(), inputs.token_ids.clone());
         let loss = self.loss(image, caption, &inputs);
         let mut grads = GradientsParams::new();
         let mut tape = loss.clone().mul_scalar(loss_scale).backward();
-        recompute::collect(&self.clip, &mut tape, &mut grads);
+        recompute::collect(self, &mut tape, &mut grads);
         let found = "the loss depends on both towers";
         let image_grad = image_leaf.grad_remove(&mut tape).expect(found);
         let text_grad = text_leaf.grad_remove(&mut tape).expect(found);
@@ -139,12 +151,26 @@ impl Net {
         (loss, grads)
     }
 
+    /// The sum of the losses, of features `[b, embed_dim]` as the towers give them.
     fn loss(&self, image: Tensor<2>, text: Tensor<2>, inputs: &Inputs) -> Tensor<1> {
-        let scale = self.clip.logit_scale();
-        match self.policy.objective {
-            Objective::Itc => objective::itc(image, text, scale),
-            Objective::Sdm => objective::sdm(image, text, scale, inputs.pids.clone()),
-        }
+        let (unit_image, unit_text) = (normalize(image.clone()), normalize(text.clone()));
+        let of = |loss: &Loss| match loss {
+            Loss::Itc => {
+                objective::itc(unit_image.clone(), unit_text.clone(), self.clip.logit_scale())
+            }
+            Loss::Sdm => objective::sdm(
+                unit_image.clone(),
+                unit_text.clone(),
+                self.clip.logit_scale(),
+                inputs.pids.clone(),
+            ),
+            Loss::Id => {
+                let classifier = self.classifier.as_ref().expect("Net::new makes it for this loss");
+                classifier.loss(image.clone(), text.clone(), inputs.pids.clone())
+            }
+        };
+        let sum = self.policy.losses.iter().map(of).reduce(|sum, loss| sum + loss);
+        sum.expect("a configuration has at least one loss")
     }
 }
 
@@ -154,7 +180,7 @@ struct Inputs {
     pixels: Tensor<4>,
     /// `[batch, longest caption]`
     token_ids: Tensor<2, Int>,
-    /// `[batch]`
+    /// Dense train labels, `[batch]`.
     pids: Tensor<1, Int>,
 }
 

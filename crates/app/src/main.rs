@@ -6,8 +6,12 @@ mod cli;
 mod config;
 mod data_check;
 mod data_commands;
+mod data_stats;
+mod dataset;
 mod device;
 mod disk;
+mod embed_command;
+mod embedder;
 mod eval_command;
 mod evaluate;
 mod failure;
@@ -15,15 +19,20 @@ mod feed;
 mod learner;
 mod learner_metrics;
 mod memory;
+mod model_file;
+mod model_source;
 mod optimizer;
+mod pixel_cache;
 mod provenance;
 mod records;
 mod renderer;
 mod report;
 mod run_dir;
+mod run_weights;
 mod session;
 mod state;
 mod train;
+mod weights_commands;
 
 use anyhow::Result;
 use cli::{Cli, Command};
@@ -51,7 +60,10 @@ fn run(command: Command) -> Result<()> {
             session::run(config, &args.out, args.device, args.resume)
         }
         Command::Eval(args) => eval_command::run(&args),
+        Command::Embed(args) => embed_command::run(&args),
         Command::Data(command) => data_commands::run(command),
+        Command::Weights(command) => weights_commands::run(command),
+        Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {
             report::write(&args.runs, args.lang)?;
             print(&format!("{}\n", args.runs.join("report.html").display()))

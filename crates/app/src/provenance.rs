@@ -1,15 +1,14 @@
 //! `run.json`: what a run was made of.
 
 use crate::checkpoint::sha256;
-use crate::config::{Config, SplitName};
+use crate::config::{Config, DataConfig, SplitName};
 use crate::device::DeviceName;
+use crate::model_file::WeightsRecord;
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tbps_data::Fingerprint;
+use tbps_data::{Dataset, DatasetName, Fingerprint};
 use tbps_metrics::memory::nvml;
 
-/// The burn release that the workspace pins.
-const BURN: &str = "0.22.1";
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 #[derive(Debug, Serialize)]
@@ -18,7 +17,7 @@ pub(crate) struct Provenance {
     pub(crate) git_commit: Option<&'static str>,
     pub(crate) git_dirty: Option<bool>,
     pub(crate) cargo_lock_sha256: String,
-    pub(crate) burn_version: &'static str,
+    pub(crate) burn_version: Option<&'static str>,
     pub(crate) rustc: Option<&'static str>,
     pub(crate) os: String,
     pub(crate) cpu: Option<String>,
@@ -35,9 +34,16 @@ pub(crate) struct Provenance {
     /// The data set's folder: its files do not name it.
     pub(crate) dataset_name: Option<String>,
     pub(crate) dataset: Fingerprint,
+    /// Which data set it was read as.
+    pub(crate) dataset_layout: DatasetName,
+    /// The people of train that were held out as the val split; empty where there is one.
+    pub(crate) holdout_pids: Vec<i64>,
     /// Null when the model starts from random parameters.
     pub(crate) weights_sha256: Option<String>,
+    pub(crate) weights: Option<WeightsRecord>,
     pub(crate) selection_split: SplitName,
+    /// What the configuration leaves out of the dataset, in words; null: nothing.
+    pub(crate) limited: Option<String>,
     pub(crate) total_steps: u64,
     /// Seconds since 1970-01-01 UTC.
     pub(crate) start_time_s: u64,
@@ -48,7 +54,9 @@ impl Provenance {
         config: &Config,
         device: DeviceName,
         driver: Option<nvml::DeviceInfo>,
-        dataset: Fingerprint,
+        dataset: &Dataset,
+        fingerprint: Fingerprint,
+        weights: Option<WeightsRecord>,
     ) -> Self {
         let known = |text: &'static str| (!text.is_empty()).then_some(text);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -58,7 +66,7 @@ impl Provenance {
             git_commit: known(env!("TBPS_GIT_COMMIT")),
             git_dirty: known(env!("TBPS_GIT_DIRTY")).map(|text| text == "true"),
             cargo_lock_sha256: sha256(LOCK.as_bytes()),
-            burn_version: BURN,
+            burn_version: locked_version("burn"),
             rustc: known(env!("TBPS_RUSTC")),
             os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             cpu: cpu_name(),
@@ -75,13 +83,42 @@ impl Provenance {
             cell: config.cell(),
             num_parameters: 0,
             dataset_name: config.data.root.file_name().map(|n| n.to_string_lossy().into_owned()),
-            dataset,
-            weights_sha256: None,
+            dataset: fingerprint,
+            dataset_layout: dataset.name,
+            holdout_pids: holdout_pids(&config.data, dataset),
+            weights_sha256: weights.as_ref().map(|record| record.sha256.clone()),
+            weights,
             selection_split: config.eval.split,
+            limited: limits(config),
             total_steps: 0,
             start_time_s: since_1970.map_or(0, |d| d.as_secs()),
         }
     }
+}
+
+fn holdout_pids(config: &DataConfig, dataset: &Dataset) -> Vec<i64> {
+    match config.holdout_ids {
+        0 => Vec::new(),
+        _ => dataset.val.pids(),
+    }
+}
+
+fn limits(config: &Config) -> Option<String> {
+    let (train, eval) = (&config.train, &config.eval);
+    let limits = [
+        (train.max_batches, "batches of an epoch"),
+        (eval.max_queries, "queries"),
+        (eval.max_images, "images of the gallery"),
+    ];
+    let set = limits.iter().filter(|(most, _)| *most > 0);
+    let words: Vec<String> = set.map(|(most, what)| format!("{most} {what}")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The version of a package in the lock file that this binary was built from.
+fn locked_version(package: &str) -> Option<&'static str> {
+    let entry = format!("name = \"{package}\"\nversion = \"");
+    LOCK.split_once(&entry)?.1.split('"').next()
 }
 
 /// The processor's name, where Linux tells.
@@ -89,4 +126,17 @@ fn cpu_name() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_file_has_burns_version() {
+        let pinned = include_str!("../../../Cargo.toml");
+        let version = locked_version("burn").unwrap();
+        assert!(pinned.contains(&format!("burn = {{ version = \"={version}\"")), "{version}");
+        assert_eq!(locked_version("no such package"), None);
+    }
 }

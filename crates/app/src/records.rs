@@ -44,6 +44,8 @@ pub(crate) struct EvalRecord {
     /// Image to text, of the weights that are selected on.
     pub(crate) val_i2t: Percent,
     pub(crate) best: bool,
+    /// How many times two pairs of one person shared a batch of the epoch: false negatives of ITC.
+    pub(crate) same_pid_pairs: u64,
     pub(crate) train_s: f64,
     pub(crate) e2e_s: f64,
     pub(crate) eval_s: f64,

@@ -4,6 +4,7 @@
 use crate::checkpoint;
 use crate::config::{Config, SplitName};
 use crate::data_check;
+use crate::dataset;
 use crate::device::DeviceName;
 use crate::disk;
 use crate::evaluate::EvalSet;
@@ -12,7 +13,9 @@ use crate::feed::{Feed, Shared};
 use crate::learner::{Net, Policy, image_size};
 use crate::learner_metrics::T2iR1;
 use crate::memory::Probe;
+use crate::model_file::{ModelFile, WeightsRecord};
 use crate::optimizer;
+use crate::pixel_cache;
 use crate::provenance::Provenance;
 use crate::records::{MetricsLog, Percent, Status, Summary};
 use crate::renderer::Quiet;
@@ -29,7 +32,7 @@ use burn::train::{Interrupter, Learner, SupervisedTraining, TrainStep, TrainingS
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use tbps_data::{AugmentConfig, Batch, Dataset, LoaderConfig, Tokenizer, TrainLoader};
+use tbps_data::{AugmentConfig, Batch, LoaderConfig, Tokenizer, TrainLoader};
 use tbps_metrics::chrono::{Chrono, Clock, Monotonic, Phase};
 use tbps_metrics::memory::nvml;
 use tbps_model::{Clip, ops, weights};
@@ -41,17 +44,26 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         return Ok(()); // resuming what is done does nothing
     }
     let plain = device.open()?;
-    disk::require_room(&dir, &config)?;
-    let dataset = Arc::new(Dataset::open(&config.data.root)?);
+    let dataset = Arc::new(dataset::open(&config.data)?);
+    dataset::require_selection(&dataset, &config)?;
+    let num_ids = dataset.train_pids.len();
+    disk::require_room(&dir, &config, num_ids)?;
     let tokenizer = Arc::new(Tokenizer::new(config.model.text.vocab_size)?);
     let valid = EvalSet::new(&dataset, config.eval.split, &tokenizer, &config, &plain)?;
     let loader =
         TrainLoader::new(Arc::clone(&dataset), Arc::clone(&tokenizer), loader_config(&config))?;
-    let feed = Arc::new(Feed::new(loader, config.train.batch_size));
-    let total_steps = (feed.batches_per_epoch() * config.train.epochs) as u64;
+    let batches_per_epoch = config.train.batches(loader.batches_per_epoch());
+    let total_steps = (batches_per_epoch * config.train.epochs) as u64;
     // Last of the checks, because it decodes every image and keeps its result on disk.
     let fingerprint = data_check::require_clean(&dataset, dir.matrix())?;
     dir.require_same_data(&fingerprint)?;
+    let cache = pixel_cache::of_run(&config, &dataset, &fingerprint)?;
+    let valid = valid.with_cache(cache.clone());
+    let loader = match &cache {
+        Some(cache) => loader.with_cache(Arc::clone(cache)),
+        None => loader,
+    };
+    let feed = Arc::new(Feed::new(loader, &config.train));
 
     // From here on a signal finishes the step and saves; before, it ends the program at once.
     let interrupter = Interrupter::new();
@@ -69,16 +81,16 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     };
     let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
     let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
-    let (clip, weights_sha256) = initial_weights(clip, &config)?;
+    let (clip, weights) = initial_weights(clip, &config)?;
     dir.create(&config)?; // the weights were the last that could be wrong
-    let mut optimizer = optimizer::new(&clip, &config, feed.batches_per_epoch())?;
-    let (mut state, clip) = restore(&dir, &config, clip, &mut optimizer)?;
+    let net = Net::new(clip, &config, num_ids);
+    let mut optimizer = optimizer::new(&net, &config, feed.batches_per_epoch())?;
+    let (mut state, net) = restore(&dir, &config, net, &mut optimizer)?;
     dir.require_log(state.metrics_bytes)?;
     let log = MetricsLog::open(&dir, state.metrics_bytes, &mut state.elapsed)?;
 
     probe.peaks = state.peaks;
     state.elapsed.e2e_s += clock.now().as_secs_f64();
-    let net = Net { clip, policy: Policy::new(&config) };
     let mut run = Run {
         chrono: Chrono::resume(clock, state.elapsed),
         probe,
@@ -93,17 +105,17 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     };
     let test = (run.config.eval.read_test && !dataset.test.captions.is_empty())
         .then(|| EvalSet::new(&dataset, SplitName::Test, &tokenizer, &run.config, &plain))
-        .transpose()?;
+        .transpose()?
+        .map(|test| test.with_cache(cache));
     let dir = run.dir.clone();
     let tf32 = matches!(device, DeviceName::Cuda(_));
     let (cell, seed) = (run.config.cell(), run.config.seed);
-    let provenance =
-        Provenance::new(&run.config, device, driver.as_ref().and_then(nvml::describe), fingerprint);
+    let driver = driver.as_ref().and_then(nvml::describe);
+    let provenance = Provenance::new(&run.config, device, driver, &dataset, fingerprint, weights);
     let training = move || {
         let compute_dtype = warm_up(&mut run, &net)?;
-        let num_parameters = net.clip.num_params();
-        let provenance =
-            Provenance { compute_dtype, num_parameters, total_steps, weights_sha256, ..provenance };
+        let num_parameters = net.num_params();
+        let provenance = Provenance { compute_dtype, num_parameters, total_steps, ..provenance };
         if !run.dir.run_json().is_file() {
             write_json(&run.dir.run_json(), &provenance)?;
         }
@@ -116,35 +128,31 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     }
 }
 
-/// The weights that training starts from, and the SHA-256 of their file, if they come from one.
-fn initial_weights(clip: Clip, config: &Config) -> Result<(Clip, Option<String>)> {
-    let file = &config.weights.file;
-    if file.as_os_str().is_empty() {
+/// The weights that training starts from, and where they come from, if that is a file.
+fn initial_weights(clip: Clip, config: &Config) -> Result<(Clip, Option<WeightsRecord>)> {
+    let settings = &config.weights;
+    if settings.file.as_os_str().is_empty() {
         return Ok((clip, None));
     }
-    let shown = file.display();
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read weights.file {shown}"))?;
-    let tensors = checkpoint::from_safetensors(&bytes).with_context(|| {
-        format!("{shown} is not the weights.safetensors of a run, which alone can be read yet")
-    })?;
-    let clip = weights::load(clip, tensors).with_context(|| shown.to_string())?;
-    Ok((clip, Some(checkpoint::sha256(&bytes))))
+    let file = ModelFile::read(&settings.file)?;
+    let (clip, record) = file.load_into(clip, &config.model, settings)?;
+    Ok((clip, Some(record)))
 }
 
 /// Goes on from the last whole checkpoint, or from the start when there is none.
 fn restore(
     dir: &RunDir,
     config: &Config,
-    clip: Clip,
+    net: Net,
     optimizer: &mut tbps_optim::Optimizer,
-) -> Result<(State, Clip)> {
+) -> Result<(State, Net)> {
     match checkpoint::read(&dir.checkpoints(), "last")? {
-        None => Ok((State::new(&config.eval.targets), clip)),
+        None => Ok((State::new(&config.eval.targets), net)),
         Some((files, warning)) => {
             if let Some(warning) = warning {
                 crate::say(&format!("warning: {warning}; going on from its predecessor"));
             }
-            State::from_files(files, clip, optimizer).context("checkpoints/last")
+            State::from_files(files, net, optimizer).context("checkpoints/last")
         }
     }
 }
@@ -154,6 +162,7 @@ fn loader_config(config: &Config) -> LoaderConfig {
         batch_size: config.train.batch_size,
         image_size: image_size(config),
         context_length: config.model.text.context_length,
+        sampler: config.data.sampler,
         seed: config.seed,
         threads: config.data.threads,
         augment: AugmentConfig {
@@ -178,7 +187,7 @@ fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
     let output = run.probe.tape(|| TrainStep::step(net, batch), gradient_bytes);
     let dtypes = ops::take_matmul_dtypes().names();
     // A throw-away update compiles the optimizer's kernels too.
-    run.optimizer.clone().step(net.clip.clone(), output.grads)?;
+    run.optimizer.clone().step(net.clone(), output.grads)?;
     run.device.sync().map_err(|e| anyhow!("the device failed: {e}"))?;
     run.device.memory_cleanup();
     run.probe.forget_warm_up();
@@ -195,7 +204,7 @@ fn longest_batch(config: &Config) -> Batch {
         len,
         pixels: vec![0.0; len * image_size(config).num_elements()],
         token_ids: row.repeat(len),
-        pids: (0..len as i64).collect(),
+        pids: vec![0; len],
         index: (0..len as u32).collect(),
     }
 }
@@ -323,23 +332,39 @@ fn died(dir: &RunDir, cell: String, seed: u64, tf32: bool, message: &str) -> Res
     let lower = message.to_lowercase();
     let oom = ["out of memory", "outofmemory", "out_of_memory"].iter().any(|s| lower.contains(s));
     let (status, advice) = match oom {
-        true => {
-            (Status::Oom, "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch")
-        }
+        true => (Status::Oom, OOM_ADVICE),
         false => (Status::Failed, "this is a bug in tbps: please report it with this message"),
     };
     let message = format!("{}: {advice}", message.lines().next().unwrap_or_default());
-    let executed_steps = std::fs::metadata(dir.executed())?.len();
-    let summary = Summary {
-        cell,
-        seed,
-        executed_steps,
-        tf32,
-        message: Some(message.clone()),
-        ..Summary::of(status)
-    };
-    write_json(&dir.summary(), &summary)?;
+    write_end(dir, cell, seed, tf32, status, &message)?;
     Err(anyhow!("{message}"))
+}
+
+const OOM_ADVICE: &str = "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch";
+
+/// The summary of a run whose process the system killed: it had no time to write one.
+pub(crate) fn record_oom(root: &Path, device: DeviceName) -> Result<()> {
+    let dir = RunDir::existing(root)?;
+    let config = Config::of_run(&dir.config())?;
+    let message = format!("the system ran out of memory and ended the run: {OOM_ADVICE}");
+    let tf32 = matches!(device, DeviceName::Cuda(_));
+    write_end(&dir, config.cell(), config.seed, tf32, Status::Oom, &message)
+}
+
+/// The summary of a run that ended without measurements.
+fn write_end(
+    dir: &RunDir,
+    cell: String,
+    seed: u64,
+    tf32: bool,
+    status: Status,
+    message: &str,
+) -> Result<()> {
+    // None were counted when it ended before the first.
+    let executed_steps = std::fs::metadata(dir.executed()).map_or(0, |of| of.len());
+    let message = Some(message.to_owned());
+    let summary = Summary { cell, seed, executed_steps, tf32, message, ..Summary::of(status) };
+    write_json(&dir.summary(), &summary)
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

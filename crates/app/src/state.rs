@@ -1,13 +1,19 @@
 //! All that a run must remember to go on as if it had never stopped.
 
 use crate::checkpoint::{self, Files};
+use crate::learner::Net;
 use crate::memory::Peaks;
+use crate::model_file;
 use crate::records::{Percent, TargetRecord};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tbps_metrics::chrono::Elapsed;
-use tbps_model::{Clip, weights};
+use tbps_model::config::ClipConfig;
+use tbps_model::weights;
 use tbps_optim::{Optimizer, OptimizerState};
+
+/// The classifier of the identity loss: training goes on with it, and nothing else uses it.
+const CLASSIFIER: &str = "classifier.safetensors";
 
 /// Progress of a run, as a checkpoint saves it beside the tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,34 +63,43 @@ impl State {
     }
 
     /// The files of a checkpoint that training can go on from.
-    pub(crate) fn to_files(&self, clip: &Clip, optimizer: &Optimizer) -> Result<Files> {
+    pub(crate) fn to_files(
+        &self,
+        net: &Net,
+        model: &ClipConfig,
+        optimizer: &Optimizer,
+    ) -> Result<Files> {
         let state = Self { optimizer: Some(optimizer.state()), ..self.clone() };
         let tensors = optimizer.state_tensors();
-        Ok(Files::from([
+        let mut files = Files::from([
             ("state.json".to_owned(), serde_json::to_vec_pretty(&state)?),
-            ("weights.safetensors".to_owned(), weights_file(clip)?),
+            ("weights.safetensors".to_owned(), model_file::of(&net.clip, model)?),
             ("optimizer.safetensors".to_owned(), checkpoint::to_safetensors(&tensors)?),
-        ]))
+        ]);
+        if let Some(classifier) = &net.classifier {
+            let tensors = weights::state_dict(classifier);
+            files.insert(CLASSIFIER.to_owned(), checkpoint::to_safetensors(&tensors)?);
+        }
+        Ok(files)
     }
 
-    /// The other way: the state, the model with its weights, and `optimizer` with its own.
+    /// The other way: the state, the network with its weights, and `optimizer` with its own.
     pub(crate) fn from_files(
         mut files: Files,
-        clip: Clip,
+        mut net: Net,
         optimizer: &mut Optimizer,
-    ) -> Result<(Self, Clip)> {
+    ) -> Result<(Self, Net)> {
         let mut take = |name: &str| files.remove(name).with_context(|| format!("no {name}"));
         let state: Self = serde_json::from_slice(&take("state.json")?).context("state.json")?;
         let numbers = state.optimizer.context("state.json has no optimizer state")?;
         let tensors = checkpoint::from_safetensors(&take("weights.safetensors")?)?;
-        let clip = weights::load(clip, tensors)?;
+        net.clip = weights::load(net.clip, tensors)?;
+        if let Some(classifier) = net.classifier {
+            let tensors = checkpoint::from_safetensors(&take(CLASSIFIER)?)?;
+            net.classifier = Some(weights::load(classifier, tensors)?);
+        }
         let tensors = checkpoint::from_safetensors(&take("optimizer.safetensors")?)?;
         optimizer.load(tensors, numbers)?;
-        Ok((state, clip))
+        Ok((state, net))
     }
-}
-
-/// The model's parameters as a safetensors file.
-pub(crate) fn weights_file(clip: &Clip) -> Result<Vec<u8>> {
-    checkpoint::to_safetensors(&weights::state_dict(clip))
 }

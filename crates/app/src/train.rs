@@ -10,9 +10,10 @@ use crate::feed::Feed;
 use crate::learner::Net;
 use crate::learner_metrics::T2iR1;
 use crate::memory::Probe;
+use crate::model_file;
 use crate::records::{EvalRecord, MetricsLog, Percent, Record, StepRecord};
 use crate::run_dir::RunDir;
-use crate::state::{Best, State, weights_file};
+use crate::state::{Best, State};
 use anyhow::{Context, Result, anyhow, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
@@ -73,8 +74,8 @@ fn train(
             let TrainOutput { grads, item } = TrainStep::step(&net, batch?);
 
             // Unscale, finite test, clip, AdamW or skip, average.
-            let (clip, outcome) = run.optimizer.step(net.clip, grads)?;
-            net.clip = clip;
+            let outcome;
+            (net, outcome) = run.optimizer.step(net, grads)?;
 
             // Account for it.
             run.executed.write_all(b".").context("cannot write executed_steps")?;
@@ -109,16 +110,13 @@ fn train(
         run.probe.end_training();
 
         // Evaluate, select, save.
-        let averaged = run.optimizer.ema().map(|ema| ema.module(&net.clip)); // on the train clock
-        let raw = Net { clip: net.clip.valid(), policy: net.policy };
+        let averaged = run.optimizer.ema().map(|ema| ema.module(&net)); // on the train clock
+        let raw = net.valid();
         run.synchronise()?;
         run.chrono.enter(Phase::Eval);
         run.probe.begin();
         events.end_training();
-        let selected = match averaged {
-            Some(clip) => Net { clip, policy: net.policy },
-            None => raw.clone(),
-        };
+        let selected = averaged.unwrap_or_else(|| raw.clone());
         let of_raw = run.config.ema.enabled.then_some(&raw);
         let (val, val_raw) = events.evaluate(&selected, of_raw, split)?;
         run.probe.end_evaluation();
@@ -200,6 +198,7 @@ impl Run {
             val_raw,
             val_i2t,
             best: is_best,
+            same_pid_pairs: self.feed.same_pid_pairs(epoch),
             train_s,
             e2e_s,
             eval_s: elapsed.eval_s,
@@ -220,10 +219,13 @@ impl Run {
         let mut files = Files::from([
             ("config.toml".to_owned(), self.config.to_toml()?.into_bytes()),
             ("ranks.json".to_owned(), serde_json::to_vec(&ranks)?),
-            ("weights.safetensors".to_owned(), weights_file(&selected.clip)?),
+            ("weights.safetensors".to_owned(), model_file::of(&selected.clip, &self.config.model)?),
         ]);
         if let Some(raw) = raw {
-            files.insert("raw.safetensors".to_owned(), weights_file(&raw.clip)?);
+            files.insert(
+                "raw.safetensors".to_owned(),
+                model_file::of(&raw.clip, &self.config.model)?,
+            );
         }
         checkpoint::write(&self.dir.checkpoints(), "best", &files)?;
         self.chrono.switch(before);
@@ -237,7 +239,7 @@ impl Run {
         self.state.metrics_bytes = self.log.sync()?;
         self.state.elapsed = self.chrono.elapsed();
         self.state.peaks = self.probe.peaks;
-        let files = self.state.to_files(&net.clip, &self.optimizer)?;
+        let files = self.state.to_files(net, &self.config.model, &self.optimizer)?;
         checkpoint::write(&self.dir.checkpoints(), "last", &files)?;
         self.chrono.switch(before);
         Ok(())
@@ -345,7 +347,6 @@ impl SupervisedLearningStrategy<Net> for Measured {
         let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut run = run.expect("burn-train calls a strategy once");
         let net = learner.model();
-        let fresh = (run.config.model.clone(), run.config.seed, net.policy);
         drop(learner); // its handles would keep the first weights alive
         let TrainingComponents { event_processor, event_store, interrupter, .. } = parts;
         let mut events =
@@ -354,8 +355,9 @@ impl SupervisedLearningStrategy<Net> for Measured {
             Ok((net, end)) => (net, Ok(end)),
             Err(error) => {
                 // burn-train wants a model back; this one is never used.
-                let clip = fresh.0.init(fresh.1, &run.device).expect("it was valid before");
-                (Net { clip, policy: fresh.2 }, Err(error))
+                let Config { model, seed, .. } = &run.config;
+                let clip = model.init(*seed, &run.device).expect("it was valid before");
+                (Net::new(clip, &run.config, 1), Err(error))
             }
         };
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, end));

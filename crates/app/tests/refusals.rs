@@ -88,6 +88,11 @@ fn command_lines() {
         (&["train", "--out", "x"], "required arguments were not provided: --config <CONFIG>"),
         (&["eval", "--run", "x"], "required arguments were not provided: --split <SPLIT>"),
         (&["eval", "--run", "x", "--split", "train"], "invalid value 'train' for '--split"),
+        (&["eval", "--run", "x", "--split", "val", "--dataset", "rstpreid"], "--data <DIR>"),
+        (
+            &["data", "stats", "x", "--dataset", "market"],
+            "for '--dataset <NAME>': dataset = market: expected cuhk-pedes, icfg-pedes or rstpreid",
+        ),
         (&["eval", "--features", "x", "--run", "y"], "cannot be used with"),
         (&["eval", "--features", "x", "--split", "val"], "cannot be used with"),
         (&["report", "x", "--lang", "fr"], "invalid value 'fr' for '--lang"),

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 use support::{json, metrics, train, train_command, trained};
 
-const SETTINGS: [&str; 2] = ["precision=amp-fp16", "ema.enabled=true"];
+const SETTINGS: [&str; 3] =
+    ["precision=amp-fp16", "ema.enabled=true", "objective.losses=['itc', 'sdm', 'id']"];
 /// Steps between checkpoints in `configs/smoke.toml`.
 const CHECKPOINT_EVERY: u64 = 3;
 
@@ -35,7 +36,7 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn five_kills_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = [&SETTINGS[..], &["train.epochs=5"]].concat(); // 80 steps
+    let settings = [&SETTINGS[..], &["train.epochs=5", "data.sampler=distinct-pids"]].concat(); // 80 steps
     let straight = trained(folder.path(), "straight", &settings);
 
     let killed = folder.path().join("killed");

@@ -19,7 +19,13 @@ fn losses(lines: &[Value]) -> Vec<f64> {
 #[test]
 fn recomputation_changes_memory_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, settings) in [("fp32", vec![]), ("amp-ema", vec![AMP, EMA])] {
+    let losses = "objective.losses=['itc', 'sdm', 'id']";
+    for (name, settings) in [
+        ("fp32", vec![]),
+        ("amp-ema", vec![AMP, EMA]),
+        ("fp32-losses", vec![losses]),
+        ("amp-ema-losses", vec![AMP, EMA, losses]),
+    ] {
         let plain = trained(folder.path(), name, &settings);
         let twin = [settings.clone(), vec![GC]].concat();
         let twin = trained(folder.path(), &format!("{name}-gc"), &twin);
@@ -30,6 +36,22 @@ fn recomputation_changes_memory_and_nothing_else() {
         let (kept, recomputed) = (tape(&plain), tape(&twin));
         assert!(recomputed <= 0.5 * kept, "{name}: {recomputed} GiB of {kept} GiB");
     }
+}
+
+#[test]
+fn a_cache_of_resized_images_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let plain = trained(folder.path(), "fp32", &[]);
+    let setting = format!("data.cache={}", cache.display());
+    let cached = trained(folder.path(), "fp32-cached", &[&setting]);
+    assert_eq!(metrics(&plain), metrics(&cached));
+    let (plain, cached) = (json(&plain, "summary.json"), json(&cached, "summary.json"));
+    for key in ["best_weights_sha256", "val", "test"] {
+        assert_eq!(plain[key], cached[key], "{key}");
+    }
+    let files = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(files.filter(|path| path.extension().unwrap() == "pixels").count(), 1);
 }
 
 #[test]

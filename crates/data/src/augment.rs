@@ -4,12 +4,10 @@
 //! On the normalised image: one random rectangle is filled (Zhong et al. 2020). Every sample draws
 //! from a stream of its own, so its pixels do not depend on its neighbours or on threads.
 
-use std::ops::RangeInclusive;
-
-use image::RgbImage;
+use std::ops::{Range, RangeInclusive};
 
 use crate::error::DataError;
-use crate::image::{CLIP_MEAN, ImageSize};
+use crate::image::{CLIP_MEAN, ImageSize, TABLE};
 use crate::rng::Stream;
 
 /// What [`augment`](self) does to a training image.
@@ -127,40 +125,67 @@ impl Augmentation {
         }
     }
 
-    /// Flip and shift of the 8-bit image; what comes in from outside is black.
-    #[must_use]
-    pub fn move_pixels(&self, image: &RgbImage) -> RgbImage {
-        if !self.flip && self.shift == (0, 0) {
-            return image.clone();
-        }
-        let (width, height) = image.dimensions();
-        let mut out = RgbImage::new(width, height);
-        for (x, y, pixel) in out.enumerate_pixels_mut() {
-            let source_y = y as isize + self.shift.0;
-            let source_x = x as isize + self.shift.1;
-            if (0..height as isize).contains(&source_y) && (0..width as isize).contains(&source_x) {
-                let source_x = source_x as u32;
-                let source_x = if self.flip { width - 1 - source_x } else { source_x };
-                *pixel = *image.get_pixel(source_x, source_y as u32);
+    /// Writes an 8-bit image `[height, width, 3]` flipped, shifted, normalised and erased into `out`,
+    /// `[3, height, width]`, in one pass.
+    ///
+    /// What comes in from outside is black. The rectangle is filled with CLIP's mean itself, which
+    /// is not the normalised mean (that would be 0): the published recipes erase after normalising,
+    /// and their scores come with that.
+    ///
+    /// # Panics
+    ///
+    /// When `image` or `out` does not have `3 * height * width` elements.
+    pub fn apply(&self, image: &[u8], size: ImageSize, out: &mut [f32]) {
+        let ImageSize { height, width } = size;
+        assert_eq!((image.len(), out.len()), (3 * height * width, 3 * height * width), "{size}");
+        let (down, right) = self.shift;
+        let rows = inside(down, height);
+        let columns = inside(right, width);
+        // Where the columns come from, in an image that is not flipped.
+        let from = match columns.is_empty() {
+            true => 0..0,
+            false => {
+                columns.start.wrapping_add_signed(right)..columns.end.wrapping_add_signed(right)
             }
+        };
+        let from = if self.flip { width - from.end..width - from.start } else { from };
+        for (channel, plane) in out.chunks_exact_mut(height * width).enumerate() {
+            let table = &TABLE[channel];
+            for (y, row) in plane.chunks_exact_mut(width).enumerate() {
+                if !rows.contains(&y) {
+                    row.fill(table[0]);
+                    continue;
+                }
+                let source = &image[3 * width * y.wrapping_add_signed(down)..][..3 * width];
+                row[..columns.start].fill(table[0]);
+                row[columns.end..].fill(table[0]);
+                let source = source[3 * from.start..3 * from.end].chunks_exact(3);
+                let write = |(out, rgb): (&mut f32, &[u8])| *out = table[usize::from(rgb[channel])];
+                match self.flip {
+                    true => row[columns.clone()].iter_mut().zip(source.rev()).for_each(write),
+                    false => row[columns.clone()].iter_mut().zip(source).for_each(write),
+                }
+            }
+            self.erase(plane, width, CLIP_MEAN[channel]);
         }
-        out
     }
 
-    /// Erasing in the normalised image `[3, height, width]`.
-    ///
-    /// The fill is CLIP's mean itself, which is not the normalised mean (that would be 0): the
-    /// published recipes erase after normalising, and their scores come with that.
-    pub fn erase(&self, size: ImageSize, pixels: &mut [f32]) {
+    /// Fills the rectangle in one plane.
+    fn erase(&self, plane: &mut [f32], width: usize, mean: f32) {
         let Some(rectangle) = &self.erase else { return };
         let columns = rectangle.left..rectangle.left + rectangle.width;
-        for (plane, mean) in pixels.chunks_exact_mut(size.height * size.width).zip(CLIP_MEAN) {
-            for row in plane.chunks_exact_mut(size.width).skip(rectangle.top).take(rectangle.height)
-            {
-                row[columns.clone()].fill(mean);
-            }
+        for row in plane.chunks_exact_mut(width).skip(rectangle.top).take(rectangle.height) {
+            row[columns.clone()].fill(mean);
         }
     }
+}
+
+/// The places along a side that a shifted image covers.
+fn inside(shift: isize, side: usize) -> Range<usize> {
+    let side = side as isize;
+    let start = (-shift).clamp(0, side);
+    let end = (side - shift).clamp(start, side);
+    start as usize..end as usize
 }
 
 /// A rectangle of random area, shape and place, or none when ten tries give none that fits.
@@ -204,36 +229,40 @@ mod tests {
             .collect()
     }
 
-    fn reds(image: &RgbImage) -> Vec<u8> {
-        image.pixels().map(|pixel| pixel.0[0]).collect()
-    }
-
-    fn two_by_three() -> RgbImage {
-        let pixels = [1, 2, 3, 4, 5, 6].iter().flat_map(|&value| [value; 3]).collect();
-        RgbImage::from_raw(3, 2, pixels).unwrap()
-    }
-
     #[test]
     fn flip_and_shift_move_pixels_and_fill_with_black() {
+        let size = ImageSize { height: 2, width: 3 };
+        let image: Vec<u8> = [1, 2, 3, 4, 5, 6].iter().flat_map(|&v| [v, v + 10, v + 20]).collect();
         let check = |flip, shift, expected: [u8; 6]| {
-            let moved = Augmentation { flip, shift, erase: None }.move_pixels(&two_by_three());
-            assert_eq!(reds(&moved), expected, "flip {flip}, shift {shift:?}");
+            let mut out = [0.0; 18];
+            Augmentation { flip, shift, erase: None }.apply(&image, size, &mut out);
+            for (channel, plane) in out.chunks(6).enumerate() {
+                // 0 is black in all channels.
+                let value = |v: u8| if v == 0 { 0 } else { v + 10 * channel as u8 };
+                let expected = expected.map(|v| TABLE[channel][usize::from(value(v))]);
+                assert_eq!(plane, expected, "flip {flip}, shift {shift:?}, channel {channel}");
+            }
         };
         check(false, (0, 0), [1, 2, 3, 4, 5, 6]);
         check(true, (0, 0), [3, 2, 1, 6, 5, 4]);
         check(false, (1, 0), [4, 5, 6, 0, 0, 0]);
+        check(false, (-1, 0), [0, 0, 0, 1, 2, 3]);
         check(false, (0, -1), [0, 1, 2, 0, 4, 5]);
         check(true, (0, 1), [2, 1, 0, 5, 4, 0]);
+        check(true, (0, -2), [0, 0, 3, 0, 0, 6]);
+        check(false, (0, 7), [0; 6]);
+        check(true, (-5, -3), [0; 6]);
     }
 
     #[test]
     fn erasing_fills_the_rectangle_with_the_raw_mean() {
         let size = ImageSize { height: 2, width: 2 };
         let erase = Some(Rectangle { top: 1, left: 0, height: 1, width: 1 });
-        let mut pixels = [9.0; 12];
-        Augmentation { flip: false, shift: (0, 0), erase }.erase(size, &mut pixels);
-        for (plane, mean) in pixels.chunks(4).zip(CLIP_MEAN) {
-            assert_eq!(plane, [9.0, 9.0, mean, 9.0]);
+        let mut out = [9.0; 12];
+        Augmentation { flip: false, shift: (0, 0), erase }.apply(&[255; 12], size, &mut out);
+        for (channel, plane) in out.chunks(4).enumerate() {
+            let white = TABLE[channel][255];
+            assert_eq!(plane, [white, white, CLIP_MEAN[channel], white]);
         }
     }
 

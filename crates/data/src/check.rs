@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::annotation::{Dataset, SplitName};
 use crate::error::DataError;
 use crate::image::decode;
 
 /// What [`check`] found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     /// Images that the annotation names.
     pub num_images: usize,
@@ -25,20 +25,20 @@ pub struct Report {
 }
 
 /// One thing that is wrong with a data set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+///
+/// As JSON it has its `kind`, `folder`, `path` and `message`, the last as [`fmt::Display`] writes
+/// it, and the numbers and the list of files of missing ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// Image files are missing from a folder.
     MissingFiles {
         /// The folder, below `imgs/`.
         folder: PathBuf,
-        /// How many of its files are missing.
-        num_missing: usize,
         /// How many of its files the annotation names.
         num_listed: usize,
-        /// The first of the missing files, below `imgs/`.
-        example: PathBuf,
+        /// The missing files, at least one, below `imgs/`, in annotation order.
+        files: Vec<PathBuf>,
     },
     /// An image file is there but cannot be decoded.
     Undecodable {
@@ -50,28 +50,59 @@ pub enum Fault {
     /// A caption has nothing but white space.
     BlankCaption {
         /// The split it is in.
-        split: String,
+        split: SplitName,
         /// The image it describes, below `imgs/`.
         path: PathBuf,
     },
 }
 
+impl Fault {
+    /// The image file it is about, below `imgs/`; of several the first.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::MissingFiles { folder, files, .. } => files.first().unwrap_or(folder),
+            Self::Undecodable { path, .. } | Self::BlankCaption { path, .. } => path,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
         match self {
-            Self::MissingFiles { folder, num_missing, num_listed, example } => write!(
+            Self::MissingFiles { folder, num_listed, files } => write!(
                 f,
-                "imgs/{}: {num_missing} of {num_listed} files missing, first {}",
+                "imgs/{}: {} of {num_listed} files missing, first {path}",
                 folder.display(),
-                example.display()
+                files.len()
             ),
-            Self::Undecodable { path, reason } => {
-                write!(f, "imgs/{} {reason}", path.display())
-            }
-            Self::BlankCaption { split, path } => {
-                write!(f, "imgs/{}: blank caption in split {split}", path.display())
+            Self::Undecodable { reason, .. } => write!(f, "imgs/{path} {reason}"),
+            Self::BlankCaption { split, .. } => {
+                write!(f, "imgs/{path}: blank caption in split {split}")
             }
         }
+    }
+}
+
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = match self {
+            Self::MissingFiles { .. } => "missing_files",
+            Self::Undecodable { .. } => "undecodable",
+            Self::BlankCaption { .. } => "blank_caption",
+        };
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("kind", kind)?;
+        fields.serialize_entry("folder", self.path().parent().unwrap_or(Path::new("")))?;
+        fields.serialize_entry("path", self.path())?;
+        fields.serialize_entry("message", &self.to_string())?;
+        if let Self::MissingFiles { num_listed, files, .. } = self {
+            fields.serialize_entry("num_missing", &files.len())?;
+            fields.serialize_entry("num_listed", num_listed)?;
+            fields.serialize_entry("files", files)?;
+        }
+        fields.end()
     }
 }
 
@@ -141,41 +172,32 @@ fn reason(error: DataError) -> String {
 }
 
 fn missing_by_folder(paths: &[&Path], states: &[State]) -> Vec<Fault> {
-    // Per folder: files listed, files missing, first file missing.
-    let mut folders: BTreeMap<&Path, (usize, usize, Option<&Path>)> = BTreeMap::new();
+    // Per folder: files listed, and those of them that are missing.
+    let mut folders: BTreeMap<&Path, (usize, Vec<PathBuf>)> = BTreeMap::new();
     for (path, state) in paths.iter().zip(states) {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let (num_listed, num_missing, example) = folders.entry(folder).or_default();
+        let (num_listed, files) =
+            folders.entry(path.parent().unwrap_or(Path::new(""))).or_default();
         *num_listed += 1;
         if matches!(state, State::Missing) {
-            *num_missing += 1;
-            example.get_or_insert(path);
+            files.push(path.to_path_buf());
         }
     }
-    let fault = |(folder, (num_listed, num_missing, example)): (&Path, (_, _, Option<&Path>))| {
-        Some(Fault::MissingFiles {
-            folder: folder.to_path_buf(),
-            num_missing,
-            num_listed,
-            example: example?.to_path_buf(),
-        })
+    let folders = folders.into_iter().filter(|(_, (_, files))| !files.is_empty());
+    let fault = |(folder, (num_listed, files)): (&Path, (_, _))| Fault::MissingFiles {
+        folder: folder.to_path_buf(),
+        num_listed,
+        files,
     };
-    folders.into_iter().filter_map(fault).collect()
+    folders.map(fault).collect()
 }
 
 fn blank_captions(dataset: &Dataset) -> Vec<Fault> {
-    let splits = [
-        (SplitName::Train, &dataset.train),
-        (SplitName::Val, &dataset.val),
-        (SplitName::Test, &dataset.test),
-    ];
     let mut faults = Vec::new();
-    for (name, split) in splits {
+    for name in SplitName::ALL {
+        let split = dataset.records(name);
         for caption in split.captions.iter().filter(|caption| caption.text.trim().is_empty()) {
-            faults.push(Fault::BlankCaption {
-                split: name.to_string(),
-                path: split.images[caption.image].path.clone(),
-            });
+            let path = split.images[caption.image].path.clone();
+            faults.push(Fault::BlankCaption { split: name, path });
         }
     }
     faults

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::annotation::SplitName;
+use crate::annotation::{DatasetName, SplitName};
 
 /// An error of this crate; its message says what is wrong, where, and what to do.
 #[derive(Debug, Error)]
@@ -28,10 +28,32 @@ pub enum DataError {
     },
 
     /// The folder holds no annotation file.
-    #[error("{} has no reid_raw.json; point to the folder that holds reid_raw.json and imgs/", root.display())]
+    #[error("{} has no {expected}; point to the folder that holds it beside imgs/", root.display())]
     AnnotationNotFound {
         /// The data set folder.
         root: PathBuf,
+        /// The file names it was looked for under.
+        expected: String,
+    },
+
+    /// The folder holds the annotation files of several data sets.
+    #[error("{} has annotation files of {first} and of {second}; say which one by --dataset, or by data.dataset in a configuration", root.display())]
+    AmbiguousDataset {
+        /// The data set folder.
+        root: PathBuf,
+        /// A data set it holds.
+        first: DatasetName,
+        /// Another one.
+        second: DatasetName,
+    },
+
+    /// The annotation is there under two names.
+    #[error("{} and {} differ; remove the one that is not meant", first.display(), second.display())]
+    AnnotationsDiffer {
+        /// The one.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
     },
 
     /// The folder holds the captions without the official splits.
@@ -90,6 +112,26 @@ pub enum DataError {
         split: SplitName,
     },
 
+    /// People would be held out of train where there is a val split.
+    #[error("{} has a val split, beside which holdout_ids = {num_ids} has no effect; set it to 0", path.display())]
+    HoldOutWithoutEffect {
+        /// The annotation file.
+        path: PathBuf,
+        /// People asked for.
+        num_ids: usize,
+    },
+
+    /// Nobody, or everybody, would be held out of train.
+    #[error("holdout_ids = {num_ids}, but train in {} has {num_train_ids} people; hold out at least one and leave one", path.display())]
+    HoldOutTooLarge {
+        /// The annotation file.
+        path: PathBuf,
+        /// People asked for.
+        num_ids: usize,
+        /// People in the train split.
+        num_train_ids: usize,
+    },
+
     /// An image file has no valid content.
     #[error("cannot decode {}: {source}; download it again", path.display())]
     Decode {
@@ -119,6 +161,30 @@ pub enum DataError {
     #[error("{} already holds files; choose a new folder or empty this one", path.display())]
     OutputNotEmpty {
         /// The folder that was to be written.
+        path: PathBuf,
+    },
+
+    /// The resized images do not fit on the disk.
+    #[error(
+        "the resized images need {} MiB in {}, but only {} MiB are free there: free some or choose \
+         a folder on another disk",
+        needed_bytes.div_ceil(1 << 20),
+        dir.display(),
+        free_bytes >> 20
+    )]
+    NoRoom {
+        /// The folder of the cache.
+        dir: PathBuf,
+        /// Bytes of the cache.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
+
+    /// Somebody changed the file of resized images as soon as it was written.
+    #[error("{} was changed while it was written; use a folder that nobody else writes to", path.display())]
+    CacheLost {
+        /// The file of the cache.
         path: PathBuf,
     },
 
@@ -171,9 +237,13 @@ impl DataError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordFault {
-    /// A field is missing, or the record is no object.
+    /// The record is no object.
     #[error("{}", without_place(_0))]
     Malformed(serde_json::Error),
+
+    /// A field is missing.
+    #[error("missing field `{0}`")]
+    MissingField(&'static str),
 
     /// A field has the wrong type.
     #[error("{field}: {}", without_place(source))]
@@ -193,14 +263,21 @@ pub enum RecordFault {
     NegativePid(i64),
 
     /// The image path is empty, absolute or climbs out of `imgs/`.
-    #[error("file_path {0:?} is not a path inside imgs/")]
-    OutsideImages(String),
+    #[error("{field} {path:?} is not a path inside imgs/")]
+    OutsideImages {
+        /// The field's name.
+        field: &'static str,
+        /// The path in the record.
+        path: String,
+    },
 
     /// Another record already describes this image.
-    #[error("file_path {file_path:?} is already in record {first}")]
+    #[error("{field} {path:?} is already in record {first}")]
     Duplicate {
+        /// The field's name.
+        field: &'static str,
         /// The path in both records.
-        file_path: String,
+        path: String,
         /// The earlier record, counted from 0.
         first: usize,
     },

@@ -15,6 +15,8 @@ pub enum Purpose {
     Augment,
     /// The synthetic data set.
     Synth,
+    /// Which people of train are held out.
+    HoldOut,
 }
 
 /// A stream of random numbers that is the same on every machine.

@@ -8,8 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use serde_json::json;
 use tbps_data::check::{Fault, check};
-use tbps_data::{DataError, Dataset, ImageSize, load_images, pixels};
+use tbps_data::{DataError, Dataset, ImageSize, SplitName, load_images, pixels};
 use tiny::{Tiny, record, records};
 
 const SIZE: ImageSize = ImageSize { height: 8, width: 4 };
@@ -38,19 +39,15 @@ fn missing_files_are_counted_by_folder() {
     let tiny = Tiny::new(&records());
     fs::remove_dir_all(tiny.image("cam_a")).unwrap();
     fs::remove_file(tiny.image("train_query/p2.jpg")).unwrap();
-    let missing = |folder: &str, num_missing, num_listed, example: &str| Fault::MissingFiles {
+    let missing = |folder: &str, num_listed, file: &str| Fault::MissingFiles {
         folder: folder.into(),
-        num_missing,
         num_listed,
-        example: example.into(),
+        files: vec![file.into()],
     };
     let faults = faults(&tiny);
     assert_eq!(
         faults,
-        [
-            missing("cam_a", 1, 1, "cam_a/000_45.bmp"),
-            missing("train_query", 1, 2, "train_query/p2.jpg"),
-        ]
+        [missing("cam_a", 1, "cam_a/000_45.bmp"), missing("train_query", 2, "train_query/p2.jpg"),]
     );
     assert_eq!(
         faults[1].to_string(),
@@ -89,7 +86,41 @@ fn blank_captions_are_found() {
     let tiny = Tiny::new(&[record("val", 1, "a.png", &["A man.", " \n"])]);
     assert_eq!(
         faults(&tiny),
-        [Fault::BlankCaption { split: "val".to_owned(), path: "a.png".into() }]
+        [Fault::BlankCaption { split: SplitName::Val, path: "a.png".into() }]
+    );
+}
+
+#[test]
+fn faults_are_a_list_that_machines_read() {
+    let tiny = Tiny::new(&[
+        record("train", 1, "cam_a/1.bmp", &["A man."]),
+        record("train", 1, "cam_a/2.bmp", &["A man."]),
+        record("val", 2, "b.png", &[" "]),
+    ]);
+    fs::remove_dir_all(tiny.image("cam_a")).unwrap();
+    let report = check(&Dataset::open(tiny.root()).unwrap(), &|_, _| {});
+    assert_eq!(
+        serde_json::to_value(report).unwrap(),
+        json!({
+            "num_images": 3,
+            "faults": [
+                {
+                    "kind": "missing_files",
+                    "folder": "cam_a",
+                    "path": "cam_a/1.bmp",
+                    "message": "imgs/cam_a: 2 of 2 files missing, first cam_a/1.bmp",
+                    "num_missing": 2,
+                    "num_listed": 2,
+                    "files": ["cam_a/1.bmp", "cam_a/2.bmp"],
+                },
+                {
+                    "kind": "blank_caption",
+                    "folder": "",
+                    "path": "b.png",
+                    "message": "imgs/b.png: blank caption in split val",
+                },
+            ],
+        })
     );
 }
 
@@ -99,13 +130,13 @@ fn loading_names_the_first_bad_file() {
     let paths: Vec<PathBuf> = ["CUHK01/0001.png", "train_query/p1.jpg", "cam_a/000_45.bmp"]
         .map(|file_path| tiny.image(file_path))
         .into();
-    let images = load_images(&paths, SIZE, 2).unwrap();
+    let images = load_images(&paths, SIZE, 2, None).unwrap();
     let one_by_one: Vec<f32> = paths.iter().flat_map(|path| pixels(path, SIZE).unwrap()).collect();
     assert_eq!(images, one_by_one);
 
     fs::write(&paths[1], b"not an image").unwrap();
     fs::remove_file(&paths[2]).unwrap();
-    let error = load_images(&paths, SIZE, 2).unwrap_err();
+    let error = load_images(&paths, SIZE, 2, None).unwrap_err();
     assert!(matches!(error, DataError::Decode { .. }), "{error}");
     assert!(error.to_string().contains("p1.jpg"), "{error}");
 }

@@ -30,16 +30,12 @@ impl Clip {
 
     /// `[b, 3, height, width]` normalised pixels to `[b, embed_dim]` features of unit length, f32.
     pub fn encode_image(&self, pixels: Tensor<4>, compute: FloatDType) -> Tensor<2> {
-        let x = self.visual.stem.forward(pixels, compute);
-        let x = self.visual.blocks.iter().fold(x, |x, block| block.forward(x, compute));
-        normalize(self.visual.head.forward(x))
+        normalize(self.visual.forward(pixels, compute))
     }
 
     /// `[b, n]` token ids to `[b, embed_dim]` features of unit length, f32.
     pub fn encode_text(&self, token_ids: Tensor<2, Int>, compute: FloatDType) -> Tensor<2> {
-        let x = self.text.stem.forward(token_ids.clone());
-        let x = self.text.blocks.iter().fold(x, |x, block| block.forward(x, compute));
-        normalize(self.text.head.forward(x, token_ids))
+        normalize(self.text.forward(token_ids, compute))
     }
 
     /// The factor on the cosine similarity, `[1]`, f32.

@@ -17,6 +17,13 @@ impl Init {
         Self { rng: Xoshiro256PlusPlus::seed_from_u64(seed), device: device.clone() }
     }
 
+    /// As [`Init::new`], with draws that no model of the seed gets to.
+    pub(crate) fn apart(seed: u64, device: &Device) -> Self {
+        let mut init = Self::new(seed, device);
+        init.rng.jump();
+        init
+    }
+
     /// Normal with mean 0 and the given standard deviation.
     pub(crate) fn normal<const D: usize>(
         &mut self,

@@ -28,6 +28,7 @@ mod error;
 mod init;
 pub mod objective;
 pub mod ops;
+pub mod pos_embed;
 pub mod text;
 pub mod vision;
 pub mod weights;

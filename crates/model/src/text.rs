@@ -8,7 +8,7 @@ use crate::config::{ClipConfig, TextConfig};
 use crate::init::Init;
 use burn::module::{Module, Param};
 use burn::tensor::module::embedding;
-use burn::tensor::{Int, IntDType, Tensor};
+use burn::tensor::{FloatDType, Int, IntDType, Tensor};
 
 /// A causal transformer over token ids, open as its three stages.
 ///
@@ -59,6 +59,13 @@ impl TextTower {
                 proj: init.normal([width, config.embed_dim], (width as f64).powf(-0.5)),
             },
         }
+    }
+
+    /// `[b, n]` ids, `n` at most the context length, to `[b, embed_dim]` f32, not yet normalised.
+    pub fn forward(&self, token_ids: Tensor<2, Int>, compute: FloatDType) -> Tensor<2> {
+        let x = self.stem.forward(token_ids.clone());
+        let x = self.blocks.iter().fold(x, |x, block| block.forward(x, compute));
+        self.head.forward(x, token_ids)
     }
 }
 

@@ -58,6 +58,12 @@ impl VisionTower {
             },
         }
     }
+
+    /// `[b, 3, height, width]` f32 to `[b, embed_dim]` f32, not yet normalised.
+    pub fn forward(&self, pixels: Tensor<4>, compute: FloatDType) -> Tensor<2> {
+        let x = self.stem.forward(pixels, compute);
+        self.head.forward(self.blocks.iter().fold(x, |x, block| block.forward(x, compute)))
+    }
 }
 
 impl VisionStem {

@@ -71,6 +71,14 @@ pub(crate) fn train(tbps: &Path, plan: &Plan, job: &Job, resume: bool) -> Result
     Ok(line)
 }
 
+/// Writes the summary of a training that the system killed for want of memory.
+pub(crate) fn record_oom(tbps: &Path, plan: &Plan, job: &Job) -> CommandLine {
+    let mut line = CommandLine::new(tbps, ["record-oom", "--run"]);
+    line.push([job.dir.as_os_str()]);
+    line.push(["--device", &plan.device]);
+    line
+}
+
 /// Generates the data of a synthetic preset.
 pub(crate) fn synth(tbps: &Path, plan: &Plan) -> CommandLine {
     let mut line = CommandLine::new(tbps, ["data", "synth", "--preset"]);

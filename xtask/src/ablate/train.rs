@@ -13,7 +13,7 @@ use super::plan::{Job, Plan};
 use super::progress::{Board, Tail};
 use super::run_dir::{self, Action};
 use super::stop::Stop;
-use super::{child, command};
+use super::{child, command, oom};
 use crate::halt::Halt;
 
 /// The exit status of a training that wrote its checkpoint and can be resumed.
@@ -68,6 +68,7 @@ fn train_one(
     let line = command::train(tbps, plan, job, resume)?;
     let process = log.receive(line.process(&plan.root))?;
     let mut total_steps = None;
+    let memory = oom::Watch::start();
     let status = child::run(process, stop, || {
         total_steps = total_steps.or_else(|| run_dir::total_steps(&job.dir));
         board.update(row, tail.step(), total_steps);
@@ -79,6 +80,10 @@ fn train_one(
     if let Some(reason) = interruption(status, stop) {
         board.end(row, "interrupted");
         return Err(Halt::Interrupted(reason.into()).into());
+    }
+    if run_dir::status(&job.dir).is_none() && memory.is_oom(status, &log.attempt()) {
+        let line = command::record_oom(tbps, plan, job);
+        child::run_whole(log.receive(line.process(&plan.root))?, stop)?;
     }
     let result = run_dir::status(&job.dir).unwrap_or_else(|| "failed".into());
     board.end(row, &result);
@@ -146,12 +151,18 @@ impl Log {
         Ok(command)
     }
 
+    /// What this attempt has said.
+    fn attempt(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(self.start));
+        // A log that cannot be read says nothing; the exit status still tells.
+        let _ = read.and_then(|_| self.file.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// The last line of this attempt that begins with "error:".
     fn last_error(&mut self) -> Option<String> {
-        let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(self.start)).ok()?;
-        self.file.read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.attempt();
         text.lines().rev().find(|line| line.starts_with("error:")).map(str::to_string)
     }
 }

@@ -4,6 +4,7 @@
 #   FAKE_CALLS   file that every command line is added to
 #   FAKE_STEP_S  seconds per step
 #   FAKE_FAIL    name of the run that ends with status oom
+#   FAKE_ABORT   name of the run that the system refuses memory
 #   FAKE_DEAF    if set, a training goes on when its standard input ends
 set -eu
 echo "$*" >>"$FAKE_CALLS"
@@ -17,6 +18,9 @@ case "$1 $2" in
     echo '[]' >"$data/reid_raw.json"
     exit 0 ;;
 "data check") exit 0 ;;
+"record-oom --run")
+    echo '{"status": "oom"}' >"$3/summary.json"
+    exit 0 ;;
 "report "*)
     printf '# Report\n\n| cell | R@1 |\n| --- | --- |\n| fp32 | 1.0 |\n' >"$2/report.md"
     echo '<html></html>' >"$2/report.html"
@@ -57,6 +61,11 @@ if test "$name" = "${FAKE_FAIL:-}"; then
     echo 'error: the device is out of memory; use recompute="block"' >&2
     echo '{"status": "oom"}' >"$out/summary.json"
     finish 1
+fi
+if test "$name" = "${FAKE_ABORT:-}"; then
+    echo 'memory allocation of 9663676416 bytes failed' >&2
+    kill $watcher 2>/dev/null || true
+    kill -ABRT $$
 fi
 while test "$step" -lt 4; do
     step=$((step + 1))

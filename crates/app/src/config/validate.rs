@@ -1,7 +1,7 @@
 //! The ranges of the settings. What no run could be made of is refused here, by its key, before
 //! anything else happens. Upper bounds are far above any use: they catch typing errors.
 
-use super::{Config, SplitName};
+use super::{Config, Loss, SplitName};
 use tbps_data::{ImageSize, Tokenizer};
 use toml::{Table, Value};
 
@@ -17,7 +17,14 @@ const MAX_CONTEXT_LENGTH: usize = 1_024;
 
 /// Refuses the first setting that is out of its range; `table` holds the values as they were given.
 pub(super) fn validate(config: &Config, table: &Table) -> Result<(), String> {
-    let rules = [data(config), model(config), train(config), optim(config), eval(config)];
+    let rules = [
+        data(config),
+        model(config),
+        objective(config),
+        train(config),
+        optim(config),
+        eval(config),
+    ];
     match rules.iter().flatten().find(|(_, _, holds)| !holds) {
         Some((key, expected, _)) => {
             let value = lookup(table, key).map_or_else(String::new, shown);
@@ -44,8 +51,18 @@ fn data(config: &Config) -> Vec<Rule> {
     vec![
         (
             "data.root",
-            "the folder that holds reid_raw.json and imgs/",
+            "the folder that holds the annotation file and imgs/",
             !d.root.as_os_str().is_empty(),
+        ),
+        (
+            "data.holdout_ids",
+            "0 with eval.split = \"test\", which selects on no val split",
+            d.holdout_ids == 0 || config.eval.split == SplitName::Val,
+        ),
+        (
+            "data.holdout_seed",
+            "0 with data.holdout_ids = 0, where it has no effect",
+            d.holdout_ids > 0 || d.holdout_seed == 0,
         ),
         ("data.threads", "in 1 ..= 256", (1..=MAX_THREADS).contains(&d.threads)),
         ("augment.flip_probability", "in 0 ..= 1", probability(a.flip_probability)),
@@ -73,6 +90,24 @@ fn model(config: &Config) -> Vec<Rule> {
         ("model.text.context_length", "from 3 to 1024", context.contains(&t.context_length)),
         ("model.text.width", "at most 65536", t.width <= MAX_WIDTH),
         ("model.text.layers", "at most 1024", t.layers <= MAX_LAYERS),
+    ]
+}
+
+fn objective(config: &Config) -> Vec<Rule> {
+    let o = &config.objective;
+    let once = (1..o.losses.len()).all(|i| !o.losses[..i].contains(&o.losses[i]));
+    let scaled = o.has(Loss::Itc) || o.has(Loss::Sdm);
+    vec![
+        (
+            "objective.losses",
+            "one or more of itc, sdm and id, each once",
+            once && !o.losses.is_empty(),
+        ),
+        (
+            "model.logit_scale.learnable",
+            "false with objective.losses = [\"id\"], which has no logit scale",
+            scaled || !config.model.logit_scale.learnable,
+        ),
     ]
 }
 
@@ -104,6 +139,7 @@ fn optim(config: &Config) -> Vec<Rule> {
         ("optim.beta2", "in 0 .. 1", fraction(o.beta2)),
         ("optim.eps", "positive", positive(o.eps)),
         ("optim.clip_norm", "0 or positive", o.clip_norm == 0.0 || positive(o.clip_norm)),
+        ("optim.classifier_lr_scale", "positive", positive(o.classifier_lr_scale)),
         ("scaler.min_scale", "positive", positive(s.min_scale.into())),
         (
             "scaler.max_scale",

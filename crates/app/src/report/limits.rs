@@ -17,6 +17,8 @@ pub(crate) struct Limits {
     pub(crate) devices: Vec<String>,
     /// From run.json `dataset_name` and `dataset`.
     pub(crate) datasets: Vec<String>,
+    /// From run.json `limited`: parts of the dataset that the configuration leaves out.
+    pub(crate) partial: Vec<String>,
     pub(crate) seeds: Vec<u64>,
     /// Validation queries ranked by the first finished run.
     pub(crate) num_queries: Option<usize>,
@@ -37,6 +39,7 @@ pub(crate) fn of(matrix: &Matrix, cells: &[Cell], basis: MemoryBasis, words: &Wo
     let mut limits = Limits {
         devices: facts(runs, &["device", "device_name", "driver", "cpu"]),
         datasets: facts(runs, &["dataset_name", "dataset"]),
+        partial: facts(runs, &["limited"]),
         seeds: matrix.seeds.clone(),
         num_queries: runs.iter().filter(done).find_map(|r| Some(r.t2i_ranks.as_ref()?.len())),
         bootstrap_resamples: RESAMPLES,
@@ -73,6 +76,9 @@ fn sentences(limits: &Limits, basis: MemoryBasis, words: &Words) -> Vec<String> 
         ),
         fill(words.limit_memory, &[("basis", words.basis(basis))]),
     ];
+    if !limits.partial.is_empty() {
+        sentences.push(fill(words.limit_partial, &[("parts", &limits.partial.join("; "))]));
+    }
     if limits.selection_splits.iter().any(|split| split == "test") {
         sentences.push(words.limit_test_selection.to_owned());
     }

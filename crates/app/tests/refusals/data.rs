@@ -62,7 +62,7 @@ fn bad_folders() {
     refused_data(&write(b"[{\"split\": \"\xff\"}]"), "is not UTF-8 at byte 12; save it as UTF-8");
     refused_data(&write(b"{}"), "is not a JSON list of records: invalid type: map");
     refused_data(&write(b"[{\"split\": "), "is not a JSON list of records: EOF while parsing");
-    refused_data(&write(b"[]"), "has no record of split \"val\"");
+    refused_data(&write(b"[]"), "has no record of split \"train\"");
 }
 
 #[test]
@@ -81,15 +81,16 @@ fn bad_records() {
     ] {
         refused_data(&records(|records| records[0][field] = bad), expected);
     }
-    let keep = |split: &'static str| move |record: &Value| record["split"] != split;
     refused_data(&records(|r| r[0] = json!(7)), "record 0 (counted from 0): invalid type: integer");
     refused_data(&records(|r| r[0] = json!({ "split": "val" })), "missing field `captions`");
     refused_data(
         &records(|r| r.push(r[1].clone())),
         "is already in record 1; correct or remove it",
     );
-    refused_data(&records(|r| r.retain(keep("val"))), "no record of split \"val\"; choose another");
-    refused_data(&records(|r| r.retain(keep("train"))), "no record of split \"train\"");
+    refused_data(
+        &records(|r| r.retain(|record| record["split"] != "train")),
+        "no record of split \"train\"",
+    );
 
     let folder = folder();
     let mut command = train_command(&folder.path().join("run"), &["train.batch_size=60000"]);
@@ -139,8 +140,8 @@ fn bad_commands() {
     let out = folder.path().join("out");
     let image = &images(smoke_data(), "png")[0];
     for (size, status, image, expected) in [
-        ("384", USAGE, image, "--image-size: image size = 384: expected HEIGHTxWIDTH"),
-        ("0x10", USAGE, image, "--image-size: image size = 0x10: expected HEIGHTxWIDTH"),
+        ("384", USAGE, image, "image size = 384: expected HEIGHTxWIDTH"),
+        ("0x10", USAGE, image, "image size = 0x10: expected HEIGHTxWIDTH"),
         ("10x9999", USAGE, image, "with sides from 1 to 4096, such as 384x128"),
         ("48x16", FAILURE, &smoke_config(), "smoke.toml: The image format could not be"),
         ("48x16", FAILURE, &folder.path().join("absent"), "absent: No such file"),
@@ -152,6 +153,18 @@ fn bad_commands() {
     let mut command = tbps();
     command.args(["data", "pixels", "--image-size", "48x16"]).arg(image);
     refused_in(folder.path(), command.arg("--out").arg(folder.path()), USAGE, "it is a folder");
+
+    let cache = |size: &str, out: &Path| {
+        let mut command = tbps();
+        command.args(["data", "cache"]).arg(smoke_data()).args(["--image-size", size, "--out"]);
+        command.arg(out);
+        command
+    };
+    let expected = "image size = 48: expected HEIGHTxWIDTH with sides from 1 to 4096";
+    refused_in(folder.path(), &mut cache("48", &out), USAGE, expected);
+    let file = smoke_data().join("reid_raw.json");
+    let expected = format!("cannot access {}: File exists", file.display());
+    refused(&mut cache("48x16", &file), FAILURE, &expected);
 
     refused(tbps().args(["data", "tokens"]), USAGE, "give a TEXT, or --file FILE with a text on");
     let latin = folder.path().join("latin.txt");

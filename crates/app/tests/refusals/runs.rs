@@ -116,8 +116,8 @@ fn weights_to_start_from() {
     let absent = finished_run().join("absent");
     let text = finished_run().join("fp32.s0/config.toml");
     for (file, setting, expected) in [
-        (absent, "seed=0", "cannot read weights.file"),
-        (text, "seed=0", "config.toml is not the weights.safetensors of a run"),
+        (absent, "seed=0", "cannot read "),
+        (text, "seed=0", "config.toml: this is no weights file: expected safetensors"),
         (weights, "model.embed_dim=64", "these weights are of another model"),
     ] {
         let out = folder.path().join("fp32.s0");

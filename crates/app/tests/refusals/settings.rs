@@ -22,7 +22,11 @@ fn bad_settings() {
         ("eval.targets=[nan]", "eval.targets = [nan] must be percentages"),
         ("eval.split=test", "eval.split = \"test\" must be val, or test with"),
         ("eval.batch_size=0", "eval.batch_size = 0 must be in 1 ..= 65536"),
-        ("data.root=", "data.root = \"\" must be the folder that holds reid_raw.json and imgs/"),
+        ("data.root=", "data.root = \"\" must be the folder that holds the annotation"),
+        ("data.dataset=market", "data.dataset: unknown variant `market`, expected one of `auto`"),
+        ("data.sampler=pk", "data.sampler: unknown variant `pk`, expected `shuffle` or"),
+        ("data.holdout_ids=-1", "data.holdout_ids: invalid value: integer `-1`"),
+        ("data.holdout_seed=1", "data.holdout_seed = 1 must be 0 with data.holdout_ids = 0"),
         ("data.threads=0", "data.threads = 0 must be in 1 ..= 256"),
         ("data.threads=100000", "data.threads = 100000 must be in 1 ..= 256"),
         ("augment.pad_px=5000", "augment.pad_px = 5000 must be at most 4096"),
@@ -36,6 +40,29 @@ fn bad_settings() {
         ("optim.clip_norm=1e300", "optim.clip_norm = 1e300 must be 0 or positive"),
         ("optim.warmup_epochs=2", "optim.warmup_epochs = 2.0 must be at least 0 and less than"),
         ("scaler.max_scale=inf", "scaler.max_scale = inf must be at least scaler.min_scale"),
+        ("optim.classifier_lr_scale=0", "optim.classifier_lr_scale = 0.0 must be positive"),
+        (
+            "objective.losses=[]",
+            "objective.losses = [] must be one or more of itc, sdm and id, each once",
+        ),
+        (
+            "objective.losses=['itc', 'id', 'itc']",
+            "objective.losses = [\"itc\", \"id\", \"itc\"] must be one or more of itc, sdm and id, each \
+             once",
+        ),
+        (
+            "objective.losses=['itc', 'cmpm']",
+            "objective.losses[1]: unknown variant `cmpm`, expected one of `itc`, `sdm`, `id`",
+        ),
+        (
+            "objective.losses=itc",
+            "`objective.losses` takes a value of type array, and \"itc\" is of type string",
+        ),
+        (
+            "objective.losses=['id']",
+            "model.logit_scale.learnable = true must be false with objective.losses = [\"id\"], \
+             which has no logit scale",
+        ),
         ("ema.decay=1", "ema.decay = 1.0 must be in 0 .. 1"),
         ("model.embed_dim=0", "model.embed_dim = 0 must be at least 1"),
         ("model.logit_scale.init=200", "model.logit_scale.init = 200 must be positive and at most"),

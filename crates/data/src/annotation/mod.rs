@@ -1,19 +1,30 @@
 //! Annotations: which image shows whom, and how people describe it.
 //!
-//! One module per data set reads its files as published; all give a [`Dataset`].
+//! One module per data set says how its files are published; all give a [`Dataset`]. Person ids are
+//! those on disk in every split, whether they start at 0 or at 1: no split is renumbered on its own.
 
 mod cuhk_pedes;
+mod find;
 mod fingerprint;
+mod hold_out;
+mod icfg_pedes;
+mod layout;
+mod read;
+mod rstpreid;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use fingerprint::Fingerprint;
+pub use layout::{Counts, DatasetName};
 
 use crate::error::DataError;
+use read::Splits;
 
 /// The name of a split, as annotation files spell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum SplitName {
     /// Seen in training.
@@ -24,9 +35,14 @@ pub enum SplitName {
     Test,
 }
 
+impl SplitName {
+    /// Every split, in the order in which they are listed.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Val, Self::Test];
+}
+
 impl fmt::Display for SplitName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Train => "train",
             Self::Val => "val",
             Self::Test => "test",
@@ -37,6 +53,8 @@ impl fmt::Display for SplitName {
 /// A data set on disk: its records, not its pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
+    /// Which one it is, and so how it was read.
+    pub name: DatasetName,
     /// The folder that holds the annotation file and `imgs/`.
     pub root: PathBuf,
     /// The annotation file.
@@ -80,19 +98,52 @@ pub struct CaptionRecord {
     pub text: String,
 }
 
+impl Split {
+    /// The people, each once, ascending.
+    #[must_use]
+    pub fn pids(&self) -> Vec<i64> {
+        let mut pids: Vec<i64> = self.images.iter().map(|image| image.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+}
+
 impl Dataset {
-    /// Reads the annotation of the data set in `root`: `reid_raw.json` beside `imgs/`, as
-    /// CUHK-PEDES is published.
+    /// Reads the annotation of the data set in `root`; which one it is, the name of its file says.
     ///
     /// No image is opened; [`check::check`](crate::check::check) does that.
     ///
     /// # Errors
     ///
-    /// When the folder, the annotation or `imgs/` is missing, when only `caption_all.json` is there
-    /// (it has no splits), when the annotation is not UTF-8 JSON, or when a record is malformed,
-    /// repeats an image or names a file outside `imgs/`.
+    /// As [`Dataset::open_as`], and when there are annotation files of several data sets.
     pub fn open(root: &Path) -> Result<Self, DataError> {
-        cuhk_pedes::open(root)
+        Self::open_as(root, None)
+    }
+
+    /// As [`Dataset::open`], of the data set of that name, if there is a name.
+    ///
+    /// # Errors
+    ///
+    /// When the folder, the annotation or `imgs/` is missing, when only CUHK-PEDES's
+    /// `caption_all.json` is there (it has no splits), when the annotation is there twice and
+    /// differs, when it is not UTF-8 JSON, or when a record is malformed, repeats an image or names
+    /// a file outside `imgs/`.
+    pub fn open_as(root: &Path, name: Option<DatasetName>) -> Result<Self, DataError> {
+        let (name, annotation) = find::find(root, name)?;
+        let Splits { train, val, test, .. } = read::read(&annotation, name.layout())?;
+        let train_pids = train.pids();
+        Ok(Self { name, root: root.to_path_buf(), annotation, train, val, test, train_pids })
+    }
+
+    /// Moves `num_ids` people of train into a val split, which there must not be yet; `seed` and
+    /// the ids of train alone decide who.
+    ///
+    /// # Errors
+    ///
+    /// When there is a val split, `num_ids` is 0, or nobody would be left in train.
+    pub fn hold_out(self, num_ids: usize, seed: u64) -> Result<Self, DataError> {
+        hold_out::hold_out(self, num_ids, seed)
     }
 
     /// Where the file of an image is.
@@ -101,17 +152,23 @@ impl Dataset {
         self.images_dir().join(&image.path)
     }
 
+    /// A split, which may be empty.
+    #[must_use]
+    pub fn records(&self, name: SplitName) -> &Split {
+        match name {
+            SplitName::Train => &self.train,
+            SplitName::Val => &self.val,
+            SplitName::Test => &self.test,
+        }
+    }
+
     /// A split that must have records.
     ///
     /// # Errors
     ///
     /// [`DataError::EmptySplit`] when it has none.
     pub fn split(&self, name: SplitName) -> Result<&Split, DataError> {
-        let split = match name {
-            SplitName::Train => &self.train,
-            SplitName::Val => &self.val,
-            SplitName::Test => &self.test,
-        };
+        let split = self.records(name);
         if split.images.is_empty() {
             return Err(DataError::EmptySplit { path: self.annotation.clone(), split: name });
         }

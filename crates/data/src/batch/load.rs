@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::cache::{PixelCache, resized};
 use crate::error::DataError;
-use crate::image::{ImageSize, decode, normalize, resize};
+use crate::image::{ImageSize, normalize};
 
 /// Decodes, squashes and normalises images on `threads` threads: `[paths.len(), 3, height, width]`,
-/// in the order of the paths.
+/// in the order of the paths. What `cache` holds is not decoded.
 ///
 /// An image takes `12 * height * width` bytes, so a large gallery is loaded in chunks.
 ///
@@ -21,6 +22,7 @@ pub fn load_images(
     paths: &[PathBuf],
     size: ImageSize,
     threads: usize,
+    cache: Option<&PixelCache>,
 ) -> Result<Vec<f32>, DataError> {
     size.validate()?;
     let mut pixels = vec![0.0; paths.len() * size.num_elements()];
@@ -29,7 +31,7 @@ pub fn load_images(
             .par_chunks_exact_mut(size.num_elements())
             .zip(paths)
             .map(|(out, path)| {
-                normalize(&resize(&decode(path)?, size), out);
+                normalize(&resized(path, size, cache)?, out);
                 Ok(())
             })
             .collect()
@@ -39,7 +41,7 @@ pub fn load_images(
 }
 
 /// A pool of exactly `threads` threads.
-pub(super) fn thread_pool(threads: usize) -> Result<ThreadPool, DataError> {
+pub(crate) fn thread_pool(threads: usize) -> Result<ThreadPool, DataError> {
     if threads == 0 {
         // rayon would take 0 as "one per core", which is no answer to "how many".
         return Err(DataError::Setting {

@@ -2,7 +2,7 @@
 //!
 //! One producer thread walks the epoch and spreads each batch over a thread pool, so that at most
 //! a handful of batches is in memory, whatever the number of threads. A batch is a function of
-//! seed, epoch and position alone.
+//! settings, epoch and position alone.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -12,8 +12,9 @@ use rayon::ThreadPool;
 
 use super::load::thread_pool;
 use super::sample::Source;
-use super::{Batch, LoaderConfig, epoch_order};
+use super::{Batch, LoaderConfig, same_pid_pairs};
 use crate::annotation::{Dataset, SplitName};
+use crate::cache::PixelCache;
 use crate::error::DataError;
 use crate::tokenizer::Tokenizer;
 
@@ -47,13 +48,31 @@ impl TrainLoader {
         let labels =
             dataset.train.captions.iter().map(|caption| label(caption.pid) as i64).collect();
         let pool = Arc::new(thread_pool(config.threads)?);
-        Ok(Self { source: Arc::new(Source { dataset, tokenizer, config, labels }), pool })
+        Ok(Self {
+            source: Arc::new(Source { dataset, tokenizer, config, labels, cache: None }),
+            pool,
+        })
+    }
+
+    /// Reads images from a cache of the same data set instead of decoding them; the batches are the
+    /// same.
+    #[must_use]
+    pub fn with_cache(self, cache: Arc<PixelCache>) -> Self {
+        let source = Source { cache: Some(cache), ..Source::clone(&self.source) };
+        Self { source: Arc::new(source), ..self }
     }
 
     /// Full batches in an epoch.
     #[must_use]
     pub fn batches_per_epoch(&self) -> usize {
         self.source.labels.len() / self.source.config.batch_size
+    }
+
+    /// How many times two pairs of one person share a batch of an epoch: false negatives of ITC.
+    #[must_use]
+    pub fn same_pid_pairs(&self, epoch: u64) -> u64 {
+        let source = &self.source;
+        same_pid_pairs(&source.order(epoch), &source.labels, source.config.batch_size)
     }
 
     /// The batches of an epoch from `first_batch` on, which is 0 but for a resumed run; none when
@@ -88,8 +107,7 @@ fn produce(
     first_batch: usize,
     sender: &SyncSender<Result<Batch, DataError>>,
 ) {
-    let order = epoch_order(source.labels.len(), source.config.seed, epoch);
-    for index in order.chunks_exact(source.config.batch_size).skip(first_batch) {
+    for index in source.order(epoch).chunks_exact(source.config.batch_size).skip(first_batch) {
         let batch = pool.install(|| source.batch(epoch, index));
         let failed = batch.is_err();
         if sender.send(batch).is_err() || failed {

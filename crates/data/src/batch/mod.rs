@@ -3,14 +3,16 @@
 mod load;
 mod loader;
 mod sample;
+mod sampler;
 
 pub use load::load_images;
+pub(crate) use load::thread_pool;
 pub use loader::{Batches, TrainLoader};
+pub use sampler::{Sampler, epoch_order, same_pid_pairs};
 
 use crate::augment::AugmentConfig;
 use crate::error::DataError;
 use crate::image::ImageSize;
-use crate::rng::{Purpose, Stream};
 
 /// One training batch of caption-image pairs.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,8 @@ pub struct LoaderConfig {
     pub image_size: ImageSize,
     /// Token ids per caption, at least 2: start and end.
     pub context_length: usize,
+    /// Which pairs share a batch.
+    pub sampler: Sampler,
     /// Root of the order and augmentation streams.
     pub seed: u64,
     /// Worker threads, at least 1; the batches do not depend on it.
@@ -63,39 +67,9 @@ impl LoaderConfig {
     }
 }
 
-/// The order of the caption-image pairs in an epoch: a shuffle of `0..num_pairs` that depends on
-/// seed and epoch alone.
-///
-/// # Panics
-///
-/// When there are more than 2^32 pairs.
-#[must_use]
-pub fn epoch_order(num_pairs: usize, seed: u64, epoch: u64) -> Vec<u32> {
-    let end = u32::try_from(num_pairs).expect("an annotation has fewer than 2^32 captions");
-    let mut order: Vec<u32> = (0..end).collect();
-    Stream::new(seed, Purpose::Order, &[epoch]).shuffle(&mut order);
-    order
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_epoch_visits_every_pair_once() {
-        let mut order = epoch_order(1_000, 1, 2);
-        assert_ne!(order, (0..1_000).collect::<Vec<u32>>());
-        order.sort_unstable();
-        assert_eq!(order, (0..1_000).collect::<Vec<u32>>());
-        assert_eq!(epoch_order(0, 1, 2), [0; 0]);
-    }
-
-    #[test]
-    fn the_order_depends_on_seed_and_epoch() {
-        assert_eq!(epoch_order(100, 1, 2), epoch_order(100, 1, 2));
-        assert_ne!(epoch_order(100, 1, 2), epoch_order(100, 1, 3));
-        assert_ne!(epoch_order(100, 1, 2), epoch_order(100, 2, 2));
-    }
 
     #[test]
     fn bad_settings_are_named() {
@@ -103,6 +77,7 @@ mod tests {
             batch_size: 2,
             image_size: ImageSize { height: 8, width: 4 },
             context_length: 8,
+            sampler: Sampler::Shuffle,
             seed: 0,
             threads: 1,
             augment: AugmentConfig::default(),

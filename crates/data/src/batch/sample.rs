@@ -7,21 +7,30 @@ use rayon::prelude::*;
 use super::{Batch, LoaderConfig};
 use crate::annotation::Dataset;
 use crate::augment::Augmentation;
+use crate::cache::{PixelCache, resized};
 use crate::error::DataError;
-use crate::image::{decode, normalize, resize};
 use crate::rng::{Purpose, Stream};
 use crate::tokenizer::Tokenizer;
 
 /// What every worker needs to make samples.
+#[derive(Clone)]
 pub(super) struct Source {
     pub(super) dataset: Arc<Dataset>,
     pub(super) tokenizer: Arc<Tokenizer>,
     pub(super) config: LoaderConfig,
     /// Dense train label of every caption.
     pub(super) labels: Vec<i64>,
+    /// Images that need no decoding.
+    pub(super) cache: Option<Arc<PixelCache>>,
 }
 
 impl Source {
+    /// The order of the pairs in an epoch.
+    pub(super) fn order(&self, epoch: u64) -> Vec<u32> {
+        let LoaderConfig { sampler, batch_size, seed, .. } = self.config;
+        sampler.order(&self.labels, batch_size, seed, epoch)
+    }
+
     /// The batch of these captions in this epoch; of several errors, the first in batch order.
     ///
     /// Runs on the current rayon pool.
@@ -58,9 +67,8 @@ impl Source {
         // The place is the caption, not its position in the batch: resuming changes nothing.
         let mut stream = Stream::new(*seed, Purpose::Augment, &[epoch, u64::from(caption)]);
         let augmentation = Augmentation::draw(augment, *image_size, &mut stream);
-        let image = augmentation.move_pixels(&resize(&decode(&path)?, *image_size));
-        normalize(&image, pixels);
-        augmentation.erase(*image_size, pixels);
+        let image = resized(&path, *image_size, self.cache.as_deref())?;
+        augmentation.apply(&image, *image_size, pixels);
         token_ids.copy_from_slice(&self.tokenizer.encode(&record.text, token_ids.len()));
         Ok(())
     }

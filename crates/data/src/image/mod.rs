@@ -14,6 +14,7 @@ use std::str::FromStr;
 
 pub use ::image::RgbImage;
 pub use decode::decode;
+pub(crate) use normalize::TABLE;
 pub use normalize::{CLIP_MEAN, CLIP_STD, normalize};
 pub use resize::resize;
 

@@ -7,14 +7,18 @@
 //! there. So does Pillow 13, which takes columns first for some sizes; published models saw the
 //! images of its predecessors.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use image::RgbImage;
+use pulp::{Arch, NullaryFnOnce};
 
 use super::ImageSize;
 
 /// Fraction bits of a weight: 32 less 8 for the pixel and 2 for headroom.
 const WEIGHT_BITS: u32 = 22;
+/// Rows that are resized at once.
+const LANES: usize = 8;
 /// Rounds to nearest when shifted out.
 const HALF: i32 = 1 << (WEIGHT_BITS - 1);
 
@@ -31,17 +35,38 @@ pub fn resize(image: &RgbImage, size: ImageSize) -> RgbImage {
         width * height * size.width * size.height > 0,
         "cannot resize {height}x{width} to {size}"
     );
-    // A pass that keeps its side is the identity.
-    let rows = match width == size.width {
-        true => image.as_raw().clone(),
-        false => resize_rows(image.as_raw(), width, &windows(width, size.width)),
-    };
-    let pixels = match height == size.height {
-        true => rows,
-        false => resize_columns(&rows, 3 * size.width, &windows(height, size.height)),
-    };
+    // The widest vectors of this processor. Whole numbers: any width gives the same pixels.
+    let pixels = Arch::new().dispatch(Squash { pixels: image.as_raw(), height, width, size });
     RgbImage::from_raw(size.width as u32, size.height as u32, pixels)
         .expect("both passes give size.height rows of size.width pixels")
+}
+
+/// The work, to be compiled once for each kind of processor; hence `inline(always)` below.
+struct Squash<'a> {
+    /// `[height, width, 3]`
+    pixels: &'a [u8],
+    height: usize,
+    width: usize,
+    size: ImageSize,
+}
+
+impl NullaryFnOnce for Squash<'_> {
+    /// `[size.height, size.width, 3]`
+    type Output = Vec<u8>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<u8> {
+        let Self { pixels, height, width, size } = self;
+        // A pass that keeps its side is the identity.
+        let rows = match width == size.width {
+            true => Cow::Borrowed(pixels),
+            false => Cow::Owned(resize_rows(pixels, width, &windows(width, size.width))),
+        };
+        match height == size.height {
+            true => rows.into_owned(),
+            false => resize_columns(&rows, 3 * size.width, &windows(height, size.height)),
+        }
+    }
 }
 
 /// The source pixels that make up one destination pixel, and the weight of each.
@@ -77,29 +102,46 @@ fn fixed_point(weights: Vec<f64>) -> Vec<i32> {
 }
 
 /// The weighted sum is in `0..=255` up to rounding, never negative.
+#[inline(always)]
 fn to_byte(sum: i32) -> u8 {
     (sum >> WEIGHT_BITS).clamp(0, 255) as u8
 }
 
 /// `[height, width, 3]` to `[height, windows.len(), 3]`.
+#[inline(always)]
 fn resize_rows(pixels: &[u8], width: usize, windows: &[Window]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(pixels.len() / width * windows.len());
-    for row in pixels.chunks_exact(3 * width) {
-        for window in windows {
-            let sources = row[3 * window.sources.start..3 * window.sources.end].chunks_exact(3);
-            let mut sums = [HALF; 3];
-            for (rgb, weight) in sources.zip(&window.weights) {
-                for (sum, &value) in sums.iter_mut().zip(rgb) {
-                    *sum += i32::from(value) * weight;
+    let stride = 3 * windows.len();
+    let mut out = vec![0; pixels.len() / (3 * width) * stride];
+    // Some rows side by side, so that the inner loop runs over neighbours in memory.
+    let mut columns = vec![[0; LANES]; 3 * width];
+    for (rows, out) in pixels.chunks(LANES * 3 * width).zip(out.chunks_mut(LANES * stride)) {
+        for (lane, row) in rows.chunks_exact(3 * width).enumerate() {
+            for (column, &value) in columns.iter_mut().zip(row) {
+                column[lane] = value.into();
+            }
+        }
+        for (x, window) in windows.iter().enumerate() {
+            let sources = &columns[3 * window.sources.start..3 * window.sources.end];
+            let mut sums = [[HALF; LANES]; 3];
+            for (rgb, &weight) in sources.chunks_exact(3).zip(&window.weights) {
+                for (sums, values) in sums.iter_mut().zip(rgb) {
+                    for (sum, value) in sums.iter_mut().zip(values) {
+                        *sum += value * weight;
+                    }
                 }
             }
-            out.extend(sums.map(to_byte));
+            for (lane, row) in out.chunks_exact_mut(stride).enumerate() {
+                for (out, sums) in row[3 * x..3 * x + 3].iter_mut().zip(&sums) {
+                    *out = to_byte(sums[lane]);
+                }
+            }
         }
     }
     out
 }
 
 /// `[height, stride]` to `[windows.len(), stride]`, where a row of pixels has `stride` bytes.
+#[inline(always)]
 fn resize_columns(pixels: &[u8], stride: usize, windows: &[Window]) -> Vec<u8> {
     let mut out = Vec::with_capacity(stride * windows.len());
     let mut sums = vec![0; stride];

@@ -5,8 +5,10 @@
 //! come from the `html-escape` crate.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use html_escape::NAMED_ENTITIES;
+use regex::{Captures, Regex};
 
 /// Names that need no semicolon (HTML 5, "Named character references").
 const LEGACY: &str = "\
@@ -48,6 +50,34 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Replaces references as ftfy does: only whole ones, with their semicolon, and also names in
+/// capitals that mean nothing else, such as `&EACUTE;`.
+pub(super) fn unescape_strict(text: &str) -> Cow<'_, str> {
+    static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("&#?[0-9A-Za-z]{1,24};").expect("the pattern is a constant that tests compile")
+    });
+    REFERENCE.replace_all(text, |found: &Captures<'_>| {
+        let whole = &found[0];
+        let name = &whole[1..whole.len() - 1];
+        if let Some(value) = lookup(name) {
+            return value.to_owned();
+        }
+        let value = unescape(whole);
+        match name.starts_with('#') {
+            // A semicolon that is left was not part of the number.
+            true if !value.contains(';') => value.into_owned(),
+            false if value == whole => in_capitals(name).unwrap_or_else(|| whole.to_owned()),
+            _ => whole.to_owned(),
+        }
+    })
+}
+
+/// The value of a name in small letters, for the same name in capitals, in capitals.
+fn in_capitals(name: &str) -> Option<String> {
+    let is_capital = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    Some(lookup(&name.to_ascii_lowercase()).filter(|_| is_capital)?.to_uppercase())
 }
 
 /// `#38;` or `#x26;` at the start of the text behind `&`: its value and what follows.
@@ -146,6 +176,16 @@ mod tests {
         );
         check("[&#1;&#11;&#127;&#xFDD0;&#xFFFE;&#x1FFFF;]", "[]");
         check("&#9;&#10;&#13;", "\t\n\r");
+    }
+
+    // Expected values were made with ftfy 6.3.1's unescape_html.
+    #[test]
+    fn only_whole_references_are_strict() {
+        let check = |text: &str, expected| assert_eq!(unescape_strict(text), expected, "{text}");
+        check("a &amp; b &copy; &copy 2", "a & b © &copy 2");
+        check("P&EACUTE;REZ &SZLIG; &nTILDE;", "PÉREZ SS &nTILDE;");
+        check("&#8217;&#x3b;&#xZZ; &notit;", "’&#x3b;&#xZZ; &notit;");
+        check("&amp;amp;", "&amp;");
     }
 
     #[test]

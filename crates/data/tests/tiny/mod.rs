@@ -25,19 +25,27 @@ pub(crate) fn record(split: &str, id: i64, file_path: &str, captions: &[&str]) -
     json!({ "split": split, "id": id, "file_path": file_path, "captions": captions })
 }
 
-/// A folder with `reid_raw.json` and an image for every record that has a proper path.
+/// A folder with an annotation file and an image for every record that has a proper path.
 pub(crate) struct Tiny {
     dir: TempDir,
+    annotation: &'static str,
 }
 
 impl Tiny {
+    /// Of CUHK-PEDES.
     pub(crate) fn new(records: &[Value]) -> Self {
-        let tiny = Self { dir: tempfile::tempdir().unwrap() };
+        Self::named("reid_raw.json", records)
+    }
+
+    /// Of whichever data set has an annotation file of that name.
+    pub(crate) fn named(annotation: &'static str, records: &[Value]) -> Self {
+        let tiny = Self { dir: tempfile::tempdir().unwrap(), annotation };
         fs::create_dir(tiny.root().join("imgs")).unwrap();
         tiny.write_annotation(&serde_json::to_vec(records).unwrap());
         for (index, record) in records.iter().enumerate() {
-            if let Some(file_path) = record["file_path"].as_str() {
-                save(&tiny.image(file_path), index as u32);
+            let path = record.get("file_path").or_else(|| record.get("img_path"));
+            if let Some(path) = path.and_then(Value::as_str) {
+                save(&tiny.image(path), index as u32);
             }
         }
         tiny
@@ -52,7 +60,7 @@ impl Tiny {
     }
 
     pub(crate) fn write_annotation(&self, bytes: &[u8]) {
-        fs::write(self.root().join("reid_raw.json"), bytes).unwrap();
+        fs::write(self.root().join(self.annotation), bytes).unwrap();
     }
 }
 

@@ -1,10 +1,12 @@
-//! Objectives on features of unit length, all in f32. One file each.
+//! Objectives on features, all in f32. One file each.
 //!
 //! Letters: `b` pairs of the batch, `e` the embedding's width.
 
+mod id;
 mod itc;
 mod sdm;
 
+pub use id::IdClassifier;
 pub use itc::itc;
 pub use sdm::sdm;
 
@@ -15,7 +17,7 @@ fn logits(image: Tensor<2>, text: Tensor<2>, logit_scale: Tensor<1>) -> Tensor<2
     text.matmul(image.transpose()) * logit_scale.unsqueeze()
 }
 
-/// Log-softmax over the rows of `[b, b]`.
+/// Log-softmax over the rows of a matrix.
 fn log_softmax(x: Tensor<2>) -> Tensor<2> {
     let shifted = x.clone() - x.detach().max_dim(1);
     shifted.clone() - shifted.exp().sum_dim(1).log()

@@ -67,6 +67,7 @@ pub(super) const WORDS: Words = Words {
     limits_heading: "Limits",
     limit_device: "Device: {devices}. Other hardware may save more or less.",
     limit_dataset: "Dataset: {datasets}. Nothing is measured on any other.",
+    limit_partial: "Only a part of the dataset was used: {parts}. No score is the dataset's.",
     limit_one_seed: "One seed ({seeds}): how much the numbers vary from run to run is not measured.",
     limit_seeds: "Seeds {seeds}: numbers are the median, with lowest and highest in parentheses.",
     limit_selection: "Checkpoints are selected on validation, so validation scores are somewhat \

@@ -66,6 +66,7 @@ pub(super) const WORDS: Words = Words {
     limits_heading: "한계",
     limit_device: "장치: {devices}. 다른 하드웨어에서는 감소 폭이 다를 수 있습니다.",
     limit_dataset: "데이터셋: {datasets}. 다른 데이터셋에서는 측정하지 않았습니다.",
+    limit_partial: "데이터셋의 일부만 사용했습니다: {parts}. 어떤 점수도 데이터셋 전체의 것이 아닙니다.",
     limit_one_seed: "시드 하나({seeds}): 실행 사이의 변동은 측정되지 않았습니다.",
     limit_seeds: "시드 {seeds}: 값은 중앙값이며 괄호 안은 최솟값과 최댓값입니다.",
     limit_selection: "체크포인트를 검증 분할에서 선택하므로 검증 점수는 다소 낙관적입니다.",
