@@ -41,14 +41,48 @@ pub(crate) struct Config {
 pub(crate) enum Precision {
     Fp32,
     AmpFp16,
+    AmpBf16,
 }
 
-/// What is kept of the forward for the backward.
+/// What of a tower's forward is run again in the backward, instead of being kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub(crate) enum Recompute {
+    /// Nothing.
     Off,
+    /// Every block.
     Block,
+    /// Every block, so many at a time: fewer inputs are kept, and a longer tape is alive.
+    Every(usize),
+    /// The attention half of every block: its scores are what grows with the sequence.
+    Attention,
+}
+
+impl TryFrom<String> for Recompute {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let every = || text.strip_prefix("every-")?.parse().ok().filter(|k| *k > 1);
+        match text.as_str() {
+            "off" => Ok(Self::Off),
+            "block" => Ok(Self::Block),
+            "attention" => Ok(Self::Attention),
+            _ => every().map(Self::Every).ok_or_else(|| {
+                format!("`{text}` is none of off, block, attention, and every-K with K from 2")
+            }),
+        }
+    }
+}
+
+impl From<Recompute> for String {
+    fn from(recompute: Recompute) -> Self {
+        match recompute {
+            Recompute::Off => "off".to_owned(),
+            Recompute::Block => "block".to_owned(),
+            Recompute::Every(k) => format!("every-{k}"),
+            Recompute::Attention => "attention".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,6 +167,8 @@ pub(crate) enum Loss {
 pub(crate) struct TrainConfig {
     pub(crate) epochs: usize,
     pub(crate) batch_size: usize,
+    /// Samples whose activations are alive at a time, with the loss of the whole batch; 0: all.
+    pub(crate) micro_batch: usize,
     /// Batches of an epoch, the first of its order; 0: all.
     pub(crate) max_batches: usize,
     pub(crate) checkpoint_every_steps: u64,
@@ -265,9 +301,10 @@ impl Config {
         let precision = match self.precision {
             Precision::Fp32 => "fp32",
             Precision::AmpFp16 => "amp",
+            Precision::AmpBf16 => "amp-bf16",
         };
         let ema = if self.ema.enabled { "-ema" } else { "" };
-        let gc = if self.recompute == Recompute::Block { "-gc" } else { "" };
+        let gc = if self.recompute == Recompute::Off { "" } else { "-gc" };
         format!("{precision}{ema}{gc}")
     }
 }

@@ -1,17 +1,18 @@
 //! The model as burn-train's learner sees it: a batch in, a loss and gradients out.
 //!
-//! Two ways to the same gradients: one tape over everything, or block recomputation, which keeps
-//! block inputs and runs each block again in the backward. Loss and gradients are equal to the last
-//! bit, because both run the same operations in the same order.
+//! Features first, then the loss on leaves, then the towers in reverse. How much a tower keeps in
+//! between is its policy's matter (see [`crate::tower`]); loss and gradients are equal to the last
+//! bit whatever it is, because all run the same operations in the same order. In micro-batches a
+//! tower keeps nothing, and its gradients are sums of the parts': the loss is the whole batch's.
 
 use crate::config::{Config, Loss, Precision, Recompute};
+use crate::tower::{Input, Tower};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, ExecutionError, FloatDType, Int, Tensor, TensorData};
 use burn::train::{ItemLazy, TrainOutput, TrainStep};
 use tbps_data::{Batch, ImageSize};
 use tbps_model::Clip;
-use tbps_model::block::Block;
 use tbps_model::clip::normalize;
 use tbps_model::objective::{self, IdClassifier};
 use tbps_optim::recompute;
@@ -35,6 +36,8 @@ pub(crate) struct Policy {
     /// What the towers' matrix products run in.
     pub(crate) compute: FloatDType,
     pub(crate) recompute: Recompute,
+    /// Samples whose activations are alive at a time; 0: the batch's.
+    pub(crate) micro_batch: usize,
     /// Their sum is the loss.
     pub(crate) losses: Vec<Loss>,
     /// Factor on the loss before the backward; the optimizer takes it out again.
@@ -47,10 +50,12 @@ impl Policy {
         let compute = match config.precision {
             Precision::Fp32 => FloatDType::F32,
             Precision::AmpFp16 => FloatDType::F16,
+            Precision::AmpBf16 => FloatDType::BF16,
         };
         Self {
             compute,
             recompute: config.recompute,
+            micro_batch: config.train.micro_batch,
             losses: config.objective.losses.clone(),
             loss_scale: 1.0,
             image_size: image_size(config),
@@ -82,10 +87,7 @@ impl TrainStep for Net {
     fn step(&self, batch: Batch) -> TrainOutput<StepOutput> {
         let device = self.clip.log_logit_scale.val().device();
         let inputs = Inputs::new(batch, self.policy.image_size, &device);
-        let (loss, grads) = match self.policy.recompute {
-            Recompute::Off => self.one_tape(inputs),
-            Recompute::Block => self.block_by_block(inputs),
-        };
+        let (loss, grads) = self.gradients(&inputs);
         TrainOutput { grads, item: StepOutput { loss: loss.inner() } }
     }
 }
@@ -100,54 +102,53 @@ impl Net {
         Self { clip, classifier, policy: Policy::new(config) }
     }
 
-    /// One tape over both towers and the loss.
-    fn one_tape(&self, inputs: Inputs) -> (Tensor<1>, GradientsParams) {
-        let Policy { compute, loss_scale, .. } = self.policy;
-        let image = self.clip.visual.forward(inputs.pixels.clone(), compute);
-        let text = self.clip.text.forward(inputs.token_ids.clone(), compute);
-        let loss = self.loss(image, text, &inputs);
-        let mut grads = GradientsParams::new();
-        let mut tape = loss.clone().mul_scalar(loss_scale).backward();
-        recompute::collect(self, &mut tape, &mut grads);
-        (loss, grads)
+    fn image_tower<'a>(&'a self, part: &'a Inputs) -> Tower<'a> {
+        let Policy { compute, recompute, .. } = self.policy;
+        Tower::new(&self.clip, Input::Pixels(&part.pixels), compute, recompute)
     }
 
-    /// Both towers off the tape, the heads and the loss on one, then the towers in reverse.
-    fn block_by_block(&self, inputs: Inputs) -> (Tensor<1>, GradientsParams) {
-        let Policy { compute, loss_scale, .. } = self.policy;
-        let (visual, text) = (&self.clip.visual, &self.clip.text);
-        let block = |block: &Block, x: Tensor<3>| block.forward(x, compute);
+    fn text_tower<'a>(&'a self, part: &'a Inputs) -> Tower<'a> {
+        let Policy { compute, recompute, .. } = self.policy;
+        Tower::new(&self.clip, Input::TokenIds(&part.token_ids), compute, recompute)
+    }
 
-        // Forward: one kept input per block.
-        let stem = visual.stem.valid().forward(inputs.pixels.clone().inner(), compute);
-        let image_sweep = recompute::forward(&visual.blocks, stem, &block);
-        let stem = text.stem.valid().forward(inputs.token_ids.clone());
-        let text_sweep = recompute::forward(&text.blocks, stem, &block);
+    /// The loss `[1]` of a batch, and its gradients times the loss scale.
+    fn gradients(&self, batch: &Inputs) -> (Tensor<1>, GradientsParams) {
+        let parts = batch.split(self.policy.micro_batch);
 
-        // Heads and loss, on leaves.
-        let image_leaf = Tensor::from_inner(image_sweep.output).require_grad();
-        let text_leaf = Tensor::from_inner(text_sweep.output).require_grad();
-        let image = visual.head.forward(image_leaf.clone());
-        let caption = text.head.forward(text_leaf.clone(), inputs.token_ids.clone());
-        let loss = self.loss(image, caption, &inputs);
+        // Forward. Of several parts nothing is kept but the features.
+        let mut passes = Vec::new();
+        let (mut images, mut captions) = (Vec::new(), Vec::new());
+        for part in &parts {
+            let pass = [self.image_tower(part).forward(), self.text_tower(part).forward()];
+            images.push(pass[0].features());
+            captions.push(pass[1].features());
+            passes.extend((parts.len() == 1).then_some(pass));
+        }
+
+        // The loss of the whole batch, on leaves.
+        let leaf = |parts| Tensor::<2>::from_inner(Tensor::cat(parts, 0)).require_grad();
+        let (image, caption) = (leaf(images), leaf(captions));
+        let loss = self.loss(image.clone(), caption.clone(), batch);
         let mut grads = GradientsParams::new();
-        let mut tape = loss.clone().mul_scalar(loss_scale).backward();
+        let mut tape = loss.clone().mul_scalar(self.policy.loss_scale).backward();
         recompute::collect(self, &mut tape, &mut grads);
         let found = "the loss depends on both towers";
-        let image_grad = image_leaf.grad_remove(&mut tape).expect(found);
-        let text_grad = text_leaf.grad_remove(&mut tape).expect(found);
+        let image = image.grad_remove(&mut tape).expect(found);
+        let caption = caption.grad_remove(&mut tape).expect(found);
 
-        // Backward: each block on a tape of its own, then the stems.
-        let inputs_kept = image_sweep.inputs;
-        let upstream =
-            recompute::backward(&visual.blocks, inputs_kept, image_grad, &block, &mut grads);
-        let mut tape = (visual.stem.forward(inputs.pixels, compute) * upstream).backward();
-        recompute::collect(&visual.stem, &mut tape, &mut grads);
-        let inputs_kept = text_sweep.inputs;
-        let upstream =
-            recompute::backward(&text.blocks, inputs_kept, text_grad, &block, &mut grads);
-        let mut tape = (text.stem.forward(inputs.token_ids) * upstream).backward();
-        recompute::collect(&text.stem, &mut tape, &mut grads);
+        // Backward, part by part.
+        let mut first = 0;
+        for part in &parts {
+            let rows = first..first + part.len();
+            let (image, caption) =
+                (image.clone().slice([rows.clone()]), caption.clone().slice([rows]));
+            let again = || [self.image_tower(part).forward(), self.text_tower(part).forward()];
+            let [image_pass, text_pass] = passes.pop().unwrap_or_else(again);
+            self.image_tower(part).backward(image_pass, image, &mut grads);
+            self.text_tower(part).backward(text_pass, caption, &mut grads);
+            first += part.len();
+        }
         (loss, grads)
     }
 
@@ -175,8 +176,9 @@ impl Net {
 }
 
 /// A batch on the device.
+#[derive(Clone)]
 struct Inputs {
-    /// `[batch, 3, height, width]`
+    /// `[batch, 3, height, width]`, without autodiff.
     pixels: Tensor<4>,
     /// `[batch, longest caption]`
     token_ids: Tensor<2, Int>,
@@ -188,10 +190,31 @@ impl Inputs {
     fn new(batch: Batch, size: ImageSize, device: &Device) -> Self {
         let pixels = TensorData::new(batch.pixels, [batch.len, 3, size.height, size.width]);
         Self {
-            pixels: Tensor::from_data(pixels, device),
+            pixels: Tensor::from_data(pixels, device).inner(),
             token_ids: tokens(&batch.token_ids, batch.len, device),
             pids: Tensor::from_data(TensorData::new(batch.pids, [batch.len]), device),
         }
+    }
+
+    fn len(&self) -> usize {
+        self.pixels.dims()[0]
+    }
+
+    /// Parts of `size` samples, the last of what is left; 0 makes one part.
+    fn split(&self, size: usize) -> Vec<Self> {
+        let len = self.len();
+        if size == 0 {
+            return vec![self.clone()]; // a slice would be a copy
+        }
+        let part = |first: usize| {
+            let rows = first..(first + size).min(len);
+            Self {
+                pixels: self.pixels.clone().slice([rows.clone()]),
+                token_ids: self.token_ids.clone().slice([rows.clone()]),
+                pids: self.pids.clone().slice([rows]),
+            }
+        };
+        (0..len).step_by(size).map(part).collect()
     }
 }
 
@@ -210,3 +233,6 @@ fn used_length(row: &[i32]) -> usize {
     let last = (0..row.len()).max_by_key(|&i| (row[i], std::cmp::Reverse(i)));
     last.map_or(0, |i| i + 1)
 }
+
+#[cfg(test)]
+mod tests;

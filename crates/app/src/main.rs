@@ -31,6 +31,7 @@ mod run_dir;
 mod run_weights;
 mod session;
 mod state;
+mod tower;
 mod train;
 mod weights_commands;
 

@@ -117,7 +117,8 @@ impl Probe {
         self.sample();
     }
 
-    fn sample(&mut self) {
+    /// Notes the highest figures so far.
+    pub(crate) fn sample(&mut self) {
         let p = &mut self.peaks;
         p.rss = p.rss.max(rss::peak_bytes().unwrap_or(0));
         let vram = self.driver.as_ref().and_then(Sampler::peak).map_or(0, |peak| peak.bytes);

@@ -277,6 +277,7 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
         }
         _ => None,
     };
+    run.probe.sample(); // checkpoints and the reading of test are over too
     let summary = summary(&run, status, message.clone(), best, test, tf32)?;
     write_json(&run.dir.summary(), &summary)?;
     match message {

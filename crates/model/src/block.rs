@@ -63,14 +63,24 @@ impl Block {
 
     /// `[b, n, w]` f32 to `[b, n, w]` f32, with matrix products in `compute`.
     pub fn forward(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+        self.forward_mlp(self.forward_attention(x, compute), compute)
+    }
+
+    /// The first half: `x + attention(norm(x))`, shapes and types as of [`Block::forward`].
+    pub fn forward_attention(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
         let [b, n, w] = x.dims();
         let x = x.reshape([b * n, w]);
         let qkv = self.qkv.after_norm(&self.ln_1, x.clone(), compute).reshape([b, n, 3 * w]);
         let mixed = ops::attention(qkv, self.heads, self.causal).reshape([b * n, w]);
-        let x = self.attn_out.onto(x, mixed, None);
+        self.attn_out.onto(x, mixed, None).reshape([b, n, w])
+    }
+
+    /// The second half: `x + mlp(norm(x))`, shapes and types as of [`Block::forward`].
+    pub fn forward_mlp(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+        let [b, n, w] = x.dims();
+        let x = x.reshape([b * n, w]);
         let hidden = self.mlp_fc.after_norm(&self.ln_2, x.clone(), compute); // [b * n, 4w]
-        let x = self.mlp_out.onto(x, hidden, Some(self.activation));
-        x.reshape([b, n, w])
+        self.mlp_out.onto(x, hidden, Some(self.activation)).reshape([b, n, w])
     }
 }
 

@@ -1,12 +1,12 @@
-//! Activation recomputation for a stack of blocks: keep each block's input, run the block again
-//! when its gradients are due.
+//! Activation recomputation for a stack of blocks: how much of each is kept for its backward.
 //!
-//! The forward sweep runs without autodiff and keeps one tensor per block. The backward sweep goes
-//! through the blocks in reverse: it runs a block again on a leaf, seeds the tape with the gradient
-//! from above, and takes the gradients of the block's input and parameters. One block's tape is
-//! alive at a time. The price is about one more forward pass.
+//! A block is a sequence of stages. Of a stage either the input is kept, and the stage runs again
+//! when its gradients are due, or its tape, and it does not. The forward sweep runs stage by stage;
+//! the backward sweep goes through them in reverse, seeds each tape with the gradient from above,
+//! and takes the gradients of the stage's input and parameters. One recomputed tape is alive at a
+//! time. The price of keeping inputs only is about one more forward pass.
 //!
-//! A block must give the same output both times: no dropout (which `valid()` switches off in the
+//! A stage must give the same output both times: no dropout (which `valid()` switches off in the
 //! forward sweep alone) and no other randomness. Letters: `batch`, `seq`, `width` as in
 //! `[batch, seq, width]`.
 
@@ -14,62 +14,105 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Gradients, Tensor};
 
+/// What is kept of a stage between forward and backward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Its input: it runs again in the backward.
+    Input,
+    /// Its tape, with all that its operations saved.
+    Tape,
+}
+
+/// A part of every block's forward, `[batch, seq, width] -> [batch, seq, width]`.
+pub struct Stage<'a, M> {
+    /// What is kept of it.
+    pub keep: Keep,
+    /// The part, of a block with or without autodiff.
+    pub forward: &'a dyn Fn(&M, Tensor<3>) -> Tensor<3>,
+}
+
 /// What the forward sweep leaves for the backward sweep.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Swept {
-    /// Input of each block `[batch, seq, width]`, without autodiff.
-    pub inputs: Vec<Tensor<3>>,
+    /// Of each stage of each block, in the order in which they ran.
+    kept: Vec<Kept>,
     /// Output of the last block `[batch, seq, width]`, without autodiff.
     pub output: Tensor<3>,
 }
 
-/// Runs `x` `[batch, seq, width]` through the blocks without autodiff; `f` is a block's forward.
+#[derive(Debug)]
+struct Kept {
+    /// Without autodiff where the stage runs again, else a leaf.
+    input: Tensor<3>,
+    /// What was made of the leaf, on its tape.
+    output: Option<Tensor<3>>,
+}
+
+/// Runs `x` `[batch, seq, width]` through the blocks, each of them through its stages.
 ///
 /// For the loss, make a leaf of the output: `Tensor::from_inner(swept.output).require_grad()`.
-pub fn forward<M: Module>(
-    blocks: &[M],
-    x: Tensor<3>,
-    f: &dyn Fn(&M, Tensor<3>) -> Tensor<3>,
-) -> Swept {
-    let mut inputs = Vec::with_capacity(blocks.len());
+pub fn forward<M: Module>(blocks: &[M], x: Tensor<3>, stages: &[Stage<'_, M>]) -> Swept {
+    let mut kept = Vec::with_capacity(blocks.len() * stages.len());
     let mut output = x.inner();
     for block in blocks {
-        inputs.push(output.clone());
-        output = f(&block.valid(), output);
-        assert!(!output.is_autodiff(), "block {} put its output on a tape", inputs.len() - 1);
+        for Stage { keep, forward } in stages {
+            let (stage, next) = match keep {
+                Keep::Input => {
+                    let next = forward(&block.valid(), output.clone());
+                    (Kept { input: output, output: None }, next)
+                }
+                Keep::Tape => {
+                    let leaf = Tensor::from_inner(output).require_grad();
+                    let output = forward(block, leaf.clone());
+                    let next = output.clone().inner();
+                    (Kept { input: leaf, output: Some(output) }, next)
+                }
+            };
+            assert!(!next.is_autodiff(), "stage {} put its output on a tape", kept.len());
+            kept.push(stage);
+            output = next;
+        }
     }
-    Swept { inputs, output }
+    Swept { kept, output }
 }
 
 /// Sweeps back from `upstream`, the gradient `[batch, seq, width]` of the loss with respect to the
 /// last block's output, and returns the gradient with respect to the first block's input.
 ///
-/// The parameters' gradients are added to `grads`. `inputs` are those that [`forward`] kept; each
-/// is freed when its block is done.
+/// The parameters' gradients are added to `grads`. `swept` is what [`forward`] kept with the same
+/// blocks and stages; each part of it is freed when its stage is done.
 ///
 /// # Panics
 ///
-/// When a block has no trainable parameter that its output depends on: that is a model that was
-/// never put on an autodiff device, and would otherwise train nothing without a word. When there
-/// aren't as many inputs as blocks.
+/// When a stage has no trainable parameter that its output depends on: that is a model that was
+/// never put on an autodiff device, and would otherwise train nothing without a word. When `swept`
+/// is of other blocks or stages.
 pub fn backward<M: Module>(
     blocks: &[M],
-    mut inputs: Vec<Tensor<3>>,
+    swept: Swept,
     upstream: Tensor<3>,
-    f: &dyn Fn(&M, Tensor<3>) -> Tensor<3>,
+    stages: &[Stage<'_, M>],
     grads: &mut GradientsParams,
 ) -> Tensor<3> {
-    assert_eq!(inputs.len(), blocks.len(), "one kept input per block");
+    let mut kept = swept.kept;
+    assert_eq!(kept.len(), blocks.len() * stages.len(), "what was kept is of other stages");
     let mut upstream = upstream.inner();
-    for (index, block) in blocks.iter().enumerate().rev() {
-        let input = inputs.pop().expect("as many inputs as blocks");
-        let leaf = Tensor::from_inner(input).require_grad();
-        let output = f(block, leaf.clone());
-        assert_eq!(output.dtype(), upstream.dtype(), "types at the output of block {index}");
+    let runs = blocks.iter().flat_map(|block| stages.iter().map(move |stage| (block, stage)));
+    for (block, stage) in runs.collect::<Vec<_>>().into_iter().rev() {
+        let index = kept.len() - 1;
+        let Kept { input, output } = kept.pop().expect("as many as stages");
+        let (leaf, output) = match output {
+            Some(output) => (input, output),
+            None => {
+                let leaf = Tensor::from_inner(input).require_grad();
+                (leaf.clone(), (stage.forward)(block, leaf))
+            }
+        };
+        assert_eq!(output.dtype(), upstream.dtype(), "types at the output of stage {index}");
         // `backward` seeds with ones, so the product's tape starts from `upstream`.
         let mut tape = (output * upstream).backward();
         let found = collect(block, &mut tape, grads);
-        assert!(found > 0, "block {index} has no trainable parameter: is the model on autodiff?");
+        assert!(found > 0, "stage {index} has no trainable parameter: is the model on autodiff?");
         upstream = leaf.grad_remove(&mut tape).expect("every output depends on its input");
     }
     upstream

@@ -9,6 +9,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Tensor};
+use tbps_optim::recompute::{Keep, Stage};
 use tbps_optim::{EmaConfig, Optimizer, OptimizerConfig, WarmupCosine, recompute};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -100,21 +101,23 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
         assert_eq!(recompute::collect(&blocks, &mut tape, &mut grads), 64);
         (grads, leaf.grad_remove(&mut tape).unwrap())
     };
-    let swept = || {
-        let recompute::Swept { inputs, output } = recompute::forward(&blocks, x.clone(), &f);
-        let leaf = Tensor::from_inner(output).require_grad();
+    let swept = |keep| {
+        let stages = [Stage { keep, forward: &f }];
+        let swept = recompute::forward(&blocks, x.clone(), &stages);
+        let leaf = Tensor::from_inner(swept.output.clone()).require_grad();
         let mut tape = loss(leaf.clone()).backward();
         let upstream = leaf.grad_remove(&mut tape).unwrap();
         let mut grads = GradientsParams::new();
-        let first = recompute::backward(&blocks, inputs, upstream, &f, &mut grads);
+        let first = recompute::backward(&blocks, swept, upstream, &stages, &mut grads);
         (grads, first)
     };
     let ((plain_grads, plain_first), plain_bytes) = peak_of(plain);
-    let ((swept_grads, swept_first), swept_bytes) = peak_of(swept);
-
-    assert_eq!(values(&blocks, &swept_grads), values(&blocks, &plain_grads));
-    swept_first.into_data().assert_eq(&plain_first.into_data(), true);
-    assert!(2 * swept_bytes < plain_bytes, "{swept_bytes} bytes against {plain_bytes}");
+    for (keep, most) in [(Keep::Input, plain_bytes / 2), (Keep::Tape, plain_bytes * 11 / 10)] {
+        let ((grads, first), bytes) = peak_of(|| swept(keep));
+        assert_eq!(values(&blocks, &grads), values(&blocks, &plain_grads), "{keep:?}");
+        first.into_data().assert_eq(&plain_first.clone().into_data(), true);
+        assert!(bytes < most, "{keep:?}: {bytes} bytes against {plain_bytes}");
+    }
 }
 
 #[test]
@@ -126,8 +129,9 @@ fn a_block_used_twice_gets_the_sum() {
     let f = |block: &Block, x| block.forward(x);
     let sweep = |grads: &mut GradientsParams| {
         let blocks = std::slice::from_ref(&block);
-        let swept = recompute::forward(blocks, once.clone(), &f);
-        recompute::backward(blocks, swept.inputs, once.clone(), &f, grads);
+        let stages = [Stage { keep: Keep::Input, forward: &f }];
+        let swept = recompute::forward(blocks, once.clone(), &stages);
+        recompute::backward(blocks, swept, once.clone(), &stages, grads);
     };
     let mut grads = GradientsParams::new();
     sweep(&mut grads);
@@ -138,15 +142,16 @@ fn a_block_used_twice_gets_the_sum() {
 }
 
 #[test]
-#[should_panic(expected = "block 0 has no trainable parameter")]
+#[should_panic(expected = "stage 0 has no trainable parameter")]
 fn a_model_without_autodiff_is_not_trained_in_silence() {
     let _alone = alone();
     let device = Device::flex();
     let blocks = [Block::new(4, &device)];
     let x = Tensor::<3>::ones([1, 2, 4], &device);
     let f = |block: &Block, x| block.forward(x);
-    let swept = recompute::forward(&blocks, x.clone(), &f);
-    recompute::backward(&blocks, swept.inputs, x, &f, &mut GradientsParams::new());
+    let stages = [Stage { keep: Keep::Input, forward: &f }];
+    let swept = recompute::forward(&blocks, x.clone(), &stages);
+    recompute::backward(&blocks, swept, x, &stages, &mut GradientsParams::new());
 }
 
 #[test]

@@ -116,6 +116,7 @@ fn train(config: &Config) -> Vec<Rule> {
     vec![
         ("train.epochs", "in 1 ..= 1000000", (1..=MAX_EPOCHS).contains(&t.epochs)),
         ("train.batch_size", "in 2 ..= 65536", (2..=MAX_BATCH_SIZE).contains(&t.batch_size)),
+        ("train.micro_batch", "0, or less than train.batch_size", t.micro_batch < t.batch_size),
         ("train.log_every_steps", "at least 1", t.log_every_steps >= 1),
         ("train.max_consecutive_skips", "at least 1", t.max_consecutive_skips >= 1),
     ]

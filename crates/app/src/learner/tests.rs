@@ -1,0 +1,118 @@
+//! Recomputation and micro-batches change memory and time, never the loss or its gradients.
+
+use super::*;
+use burn::module::{ModuleVisitor, Param};
+use tbps_model::config::ClipConfig;
+
+/// Relative L2 error of gradients summed over micro-batches: another order of f32 additions.
+const SUMMED: f64 = 1e-5;
+
+const SAMPLES: usize = 8;
+const NUM_IDS: usize = 5;
+
+fn net(policy: impl FnOnce(&mut Policy)) -> Net {
+    let mut config = ClipConfig::tiny();
+    (config.vision.layers, config.text.layers) = (3, 3);
+    let device = Device::flex().autodiff();
+    let mut own = Policy {
+        compute: FloatDType::F32,
+        recompute: Recompute::Off,
+        micro_batch: 0,
+        losses: vec![Loss::Itc, Loss::Sdm, Loss::Id],
+        loss_scale: 8.0,
+        image_size: ImageSize { height: 32, width: 16 },
+    };
+    policy(&mut own);
+    let clip = config.init(3, &device).unwrap();
+    let classifier = Some(IdClassifier::new(config.embed_dim, NUM_IDS, 3, &device));
+    Net { clip, classifier, policy: own }
+}
+
+/// Captions of several lengths, so that the cut is not the context.
+fn batch() -> Batch {
+    let pixel = |i: usize| ((i * 37 % 101) as f32 - 50.0) / 40.0;
+    let row = |sample: usize| {
+        let mut row = [0; 12];
+        row[0] = 62;
+        (1..=sample % 5).for_each(|at| row[at] = (sample * 7 + at) as i32 % 60);
+        row[sample % 5 + 1] = 63;
+        row
+    };
+    Batch {
+        len: SAMPLES,
+        pixels: (0..SAMPLES * 3 * 32 * 16).map(pixel).collect(),
+        token_ids: (0..SAMPLES).flat_map(row).collect(),
+        pids: (0..SAMPLES).map(|i| (i % NUM_IDS) as i64).collect(),
+        index: (0..SAMPLES as u32).collect(),
+    }
+}
+
+/// The loss and every gradient, in visit order.
+fn step(net: &Net) -> (f32, Vec<Vec<f32>>) {
+    struct Values<'a>(&'a GradientsParams, Vec<Vec<f32>>);
+    impl ModuleVisitor for Values<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let gradient = self.0.get::<D>(param.id).expect("every parameter is trained");
+            self.1.push(gradient.try_into_vec_as().unwrap());
+        }
+    }
+    let output = TrainStep::step(net, batch());
+    let mut values = Values(&output.grads, Vec::new());
+    net.visit(&mut values);
+    (output.item.loss.into_scalar(), values.1)
+}
+
+/// `|a - b| / |b|` over all gradients.
+fn distance(a: &[Vec<f32>], b: &[Vec<f32>]) -> f64 {
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let pairs = || a.iter().flatten().zip(b.iter().flatten());
+    let error: f64 = pairs().map(|(a, b)| square(a - b)).sum();
+    (error / pairs().map(|(_, b)| square(*b)).sum::<f64>()).sqrt()
+}
+
+#[test]
+fn whatever_is_recomputed_the_bits_are_the_same() {
+    for compute in [FloatDType::F32, FloatDType::F16] {
+        let expected = step(&net(|policy| policy.compute = compute));
+        for recompute in
+            [Recompute::Block, Recompute::Every(2), Recompute::Every(7), Recompute::Attention]
+        {
+            let found = step(&net(|policy| {
+                (policy.compute, policy.recompute) = (compute, recompute);
+            }));
+            assert!(found == expected, "{recompute:?} in {compute:?}");
+        }
+    }
+}
+
+#[test]
+fn micro_batches_have_the_whole_batchs_loss_and_gradients() {
+    for compute in [FloatDType::F32, FloatDType::F16] {
+        let (loss, expected) = step(&net(|policy| policy.compute = compute));
+        for (micro_batch, recompute) in
+            [(1, Recompute::Off), (3, Recompute::Off), (3, Recompute::Block), (4, Recompute::Off)]
+        {
+            let (found, gradients) = step(&net(|policy| {
+                (policy.micro_batch, policy.recompute) = (micro_batch, recompute);
+                policy.compute = compute;
+            }));
+            // Features are the same numbers; a product's blocking may differ with its rows.
+            assert!((found - loss).abs() <= 1e-5 * loss, "{found} {loss}");
+            let tolerance = if compute == FloatDType::F32 { SUMMED } else { 100.0 * SUMMED };
+            let error = distance(&gradients, &expected);
+            assert!(error <= tolerance, "micro-batches of {micro_batch} in {compute:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn half_precision_is_near_single() {
+    let (loss, expected) = step(&net(|_| ()));
+    for (compute, tolerance) in [(FloatDType::F16, 2e-2), (FloatDType::BF16, 1e-1)] {
+        let (found, gradients) = step(&net(|policy| policy.compute = compute));
+        assert!((found - loss).abs() <= 1e-2 * loss, "{compute:?}: {found} {loss}");
+        assert_ne!(found, loss, "{compute:?} computes in f32");
+        let error = distance(&gradients, &expected);
+        assert!(error <= tolerance, "{compute:?}: {error}");
+    }
+}
