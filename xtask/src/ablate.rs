@@ -154,9 +154,7 @@ fn print_commands(plan: &Plan, jobs: &[Job]) -> Result<()> {
     if data::is_missing(plan) {
         println!("{}", command::synth(&tbps, plan));
     }
-    if data::needs_check(plan) {
-        println!("{}", command::check(&tbps, plan));
-    }
+    println!("{}", command::check(&tbps, plan));
     jobs.iter().try_for_each(|job| print_job(&tbps, plan, job))?;
     println!("{}", command::report(&tbps, plan));
     Ok(())

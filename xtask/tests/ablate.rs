@@ -117,11 +117,12 @@ fn a_matrix_runs_once_and_is_reported_each_time() {
     let log = fs::read_to_string(workspace.out("logs/amp.s0.log")).unwrap();
     assert_eq!(log, "training amp.s0 from step 0\n");
 
-    // A second seed: what is there stays, and the data are neither made nor checked again.
+    // A second seed: what is there stays; the check finds its own result.
     let output = workspace.command(FAST, "--seeds 2").output().unwrap();
     expect_code(&output, 0);
     assert_eq!(workspace.num_done(), 16);
-    assert_eq!(workspace.calls("data").len(), 2);
+    assert_eq!(workspace.calls("data synth").len(), 1);
+    assert_eq!(workspace.calls("data check").len(), 2);
     assert_eq!(workspace.calls("train").len(), 16);
     assert_eq!(workspace.calls("report").len(), 2);
 }

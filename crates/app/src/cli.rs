@@ -151,6 +151,9 @@ pub(crate) enum DataCommand {
         /// Writes the faults.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+        /// A folder of runs: a clean result is kept there for them, and one that is there is taken.
+        #[arg(long, value_name = "DIR", conflicts_with = "json")]
+        keep: Option<PathBuf>,
     },
     /// Decode and resize every image once, for data.cache.
     Cache {

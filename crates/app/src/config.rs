@@ -3,7 +3,10 @@
 //! Every value stands in the base file, so a configuration is always complete and an unknown key is
 //! always a mistake.
 
+mod recompute;
 mod validate;
+
+pub(crate) use recompute::Recompute;
 
 use crate::failure::Failure;
 use anyhow::{Context, Result};
@@ -42,47 +45,6 @@ pub(crate) enum Precision {
     Fp32,
     AmpFp16,
     AmpBf16,
-}
-
-/// What of a tower's forward is run again in the backward, instead of being kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) enum Recompute {
-    /// Nothing.
-    Off,
-    /// Every block.
-    Block,
-    /// Every block, so many at a time: fewer inputs are kept, and a longer tape is alive.
-    Every(usize),
-    /// The attention half of every block: its scores are what grows with the sequence.
-    Attention,
-}
-
-impl TryFrom<String> for Recompute {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let every = || text.strip_prefix("every-")?.parse().ok().filter(|k| *k > 1);
-        match text.as_str() {
-            "off" => Ok(Self::Off),
-            "block" => Ok(Self::Block),
-            "attention" => Ok(Self::Attention),
-            _ => every().map(Self::Every).ok_or_else(|| {
-                format!("`{text}` is none of off, block, attention, and every-K with K from 2")
-            }),
-        }
-    }
-}
-
-impl From<Recompute> for String {
-    fn from(recompute: Recompute) -> Self {
-        match recompute {
-            Recompute::Off => "off".to_owned(),
-            Recompute::Block => "block".to_owned(),
-            Recompute::Every(k) => format!("every-{k}"),
-            Recompute::Attention => "attention".to_owned(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,7 +133,13 @@ pub(crate) struct TrainConfig {
     pub(crate) micro_batch: usize,
     /// Batches of an epoch, the first of its order; 0: all.
     pub(crate) max_batches: usize,
+    /// Hours end to end after which the run is over; 0: no limit.
+    pub(crate) max_hours: f64,
+    /// Whether the run is over once every target is reached.
+    pub(crate) stop_at_target: bool,
     pub(crate) checkpoint_every_steps: u64,
+    /// Minutes between checkpoints within an epoch; 0: not by time.
+    pub(crate) checkpoint_every_min: f64,
     pub(crate) log_every_steps: u64,
     pub(crate) max_consecutive_skips: u64,
 }
@@ -429,6 +397,7 @@ mod tests {
             ("", "optim.lr=fast", "`optim.lr` takes a value of type float, and \"fast\" is"),
             ("", "optim=1", "`optim` is a section"),
             ("", "seed=-1", "test.toml with --set: seed: invalid value: integer `-1`"),
+            ("", "train.stop_at_target=true", "train.stop_at_target = true must be false without"),
             ("", "precision=fp8", "precision: unknown variant `fp8`"),
             ("", "eval.targets=['a']", "eval.targets[0]: invalid type: string"),
             ("", "eval.targets=[nan]", "eval.targets = [nan] must be percentages"),

@@ -16,30 +16,18 @@ const FILE: &str = "data-check.json";
 /// # Errors
 /// The first fault and the number of faults, in one line.
 pub(crate) fn require_clean(dataset: &Dataset, matrix: &Path) -> Result<Fingerprint> {
-    let root = dataset.root.display();
-    let cache = matrix.join(FILE);
-    let fingerprint = match dataset.fingerprint() {
-        Ok(fingerprint) => Some(fingerprint),
-        Err(DataError::Io { .. }) => None, // a missing file, which the check counts by folder
-        Err(error) => return Err(error.into()),
-    };
-    if let Some(fingerprint) = &fingerprint {
-        let known = fs::read(&cache).ok();
-        let known = known.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
-        if known.is_some_and(|known| Some(known) == serde_json::to_value(fingerprint).ok()) {
-            return Ok(fingerprint.clone());
-        }
+    if let Some(fingerprint) = known(dataset, matrix)? {
+        return Ok(fingerprint);
     }
-    let report = full(dataset);
-    match (report.faults.as_slice(), fingerprint) {
-        ([], Some(fingerprint)) => {
-            fs::create_dir_all(matrix)
-                .with_context(|| format!("cannot write into {}", matrix.display()))?;
-            write_json(&cache, &fingerprint)?;
+    let root = dataset.root.display();
+    match full(dataset).faults.as_slice() {
+        [] => {
+            let changed = || format!("{root} changed while it was checked: run the command again");
+            let fingerprint = dataset.fingerprint().with_context(changed)?;
+            keep(&fingerprint, matrix)?;
             Ok(fingerprint)
         }
-        ([], None) => bail!("{root} changed while it was checked: run the command again"),
-        ([first, rest @ ..], _) => {
+        [first, rest @ ..] => {
             let more = match rest.len() {
                 0 => String::new(),
                 n => format!(" (and {n} more)"),
@@ -47,6 +35,30 @@ pub(crate) fn require_clean(dataset: &Dataset, matrix: &Path) -> Result<Fingerpr
             bail!("{root}: {first}{more}; `tbps data check {root}` lists every fault")
         }
     }
+}
+
+/// The dataset's fingerprint, if the check of the same files found no fault before.
+///
+/// # Errors
+/// When the dataset cannot be read.
+pub(crate) fn known(dataset: &Dataset, matrix: &Path) -> Result<Option<Fingerprint>> {
+    let fingerprint = match dataset.fingerprint() {
+        Ok(fingerprint) => fingerprint,
+        // A missing file, which the check counts by folder.
+        Err(DataError::Io { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let kept = fs::read(matrix.join(FILE)).ok();
+    let kept = kept.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
+    let same = kept.is_some() && kept == serde_json::to_value(&fingerprint).ok();
+    Ok(same.then_some(fingerprint))
+}
+
+/// Keeps a clean result for the runs of a matrix.
+pub(crate) fn keep(fingerprint: &Fingerprint, matrix: &Path) -> Result<()> {
+    fs::create_dir_all(matrix)
+        .with_context(|| format!("cannot write into {}", matrix.display()))?;
+    write_json(&matrix.join(FILE), fingerprint)
 }
 
 /// Checks everything, with a progress bar where somebody watches.

@@ -16,7 +16,7 @@ use tbps_data::{ImageSize, Tokenizer, pixels};
 pub(crate) fn run(command: DataCommand) -> Result<()> {
     match command {
         DataCommand::Synth { preset, seed, out } => synthesise(&preset, seed, &out),
-        DataCommand::Check { data, json } => check(&data, json.as_deref()),
+        DataCommand::Check { data, json, keep } => check(&data, json.as_deref(), keep.as_deref()),
         DataCommand::Cache { data, image_size, out } => cache(&data, image_size, &out),
         DataCommand::Stats { data, context_length, json } => {
             data_stats::run(&data, context_length, json.as_deref())
@@ -44,10 +44,18 @@ fn synthesise(preset: &str, seed: u64, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn check(data: &DataDir, json: Option<&Path>) -> Result<()> {
+fn check(data: &DataDir, json: Option<&Path>, keep: Option<&Path>) -> Result<()> {
     json.map_or(Ok(()), require_creatable)?;
-    let dir = &data.dir;
-    let report = data_check::full(&data.open()?);
+    let (dir, dataset) = (&data.dir, data.open()?);
+    if let Some(runs) = keep
+        && data_check::known(&dataset, runs)?.is_some()
+    {
+        return print(&format!("{}: as it was when no fault was found\n", dir.display()));
+    }
+    let report = data_check::full(&dataset);
+    if let Some(runs) = keep.filter(|_| report.faults.is_empty()) {
+        data_check::keep(&dataset.fingerprint()?, runs)?;
+    }
     if let Some(path) = json {
         write_json(path, &report)?;
     }

@@ -39,6 +39,14 @@ impl fmt::Display for DeviceName {
 }
 
 impl DeviceName {
+    /// Whether kernels are compiled and tuned for each shape of their arguments.
+    pub(crate) fn compiles_per_shape(self) -> bool {
+        match self {
+            Self::Flex => false,
+            Self::Cuda(_) => true,
+        }
+    }
+
     /// Opens the device, without autodiff.
     ///
     /// # Errors

@@ -228,6 +228,11 @@ pub(crate) fn tokens(ids: &[i32], rows: usize, device: &Device) -> Tensor<2, Int
     Tensor::from_data(TensorData::new(cut, [rows, length]), device)
 }
 
+/// The lengths that captions may be cut to below `context`, from the longest.
+pub(crate) fn shorter_lengths(context: usize) -> impl Iterator<Item = usize> {
+    (1..context.div_ceil(LENGTH_STEP)).rev().map(|steps| steps * LENGTH_STEP)
+}
+
 /// Tokens up to and with the end of text, the largest id.
 fn used_length(row: &[i32]) -> usize {
     let last = (0..row.len()).max_by_key(|&i| (row[i], std::cmp::Reverse(i)));

@@ -10,7 +10,7 @@ use crate::disk;
 use crate::evaluate::EvalSet;
 use crate::failure::Failure;
 use crate::feed::{Feed, Shared};
-use crate::learner::{Net, Policy, image_size};
+use crate::learner::{Net, Policy, image_size, shorter_lengths};
 use crate::learner_metrics::T2iR1;
 use crate::memory::Probe;
 use crate::model_file::{ModelFile, WeightsRecord};
@@ -94,6 +94,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     let mut run = Run {
         chrono: Chrono::resume(clock, state.elapsed),
         probe,
+        saved_at_s: state.elapsed.e2e_s,
         executed: append(&dir.executed())?,
         dir,
         device: plain.clone(),
@@ -113,7 +114,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     let driver = driver.as_ref().and_then(nvml::describe);
     let provenance = Provenance::new(&run.config, device, driver, &dataset, fingerprint, weights);
     let training = move || {
-        let compute_dtype = warm_up(&mut run, &net)?;
+        let compute_dtype = warm_up(&mut run, &net, device)?;
         let num_parameters = net.num_params();
         let provenance = Provenance { compute_dtype, num_parameters, total_steps, ..provenance };
         if !run.dir.run_json().is_file() {
@@ -176,9 +177,10 @@ fn loader_config(config: &Config) -> LoaderConfig {
 
 /// Two steps on throw-away state, off the train clock: kernels are compiled and tuned, the
 /// activation memory is measured with nothing else running, and the dtypes of the products seen.
-fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
+fn warm_up(run: &mut Run, net: &Net, device: DeviceName) -> Result<Vec<&'static str>> {
     run.chrono.enter(Phase::Warmup);
-    let batch = longest_batch(&run.config);
+    let context_length = run.config.model.text.context_length;
+    let batch = blank_batch(&run.config, context_length);
     let trainable: usize = run.optimizer.entries().iter().map(|e| e.num_elements).sum();
     let gradient_bytes = (trainable * size_of::<f32>()) as u64;
     // The first step allocates what the kernels keep for good, which is no activation memory.
@@ -186,6 +188,11 @@ fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
     ops::take_matmul_dtypes();
     let output = run.probe.tape(|| TrainStep::step(net, batch), gradient_bytes);
     let dtypes = ops::take_matmul_dtypes().names();
+    if device.compiles_per_shape() {
+        for length in shorter_lengths(context_length) {
+            TrainStep::step(net, blank_batch(&run.config, length));
+        }
+    }
     // A throw-away update compiles the optimizer's kernels too.
     run.optimizer.clone().step(net.clone(), output.grads)?;
     run.device.sync().map_err(|e| anyhow!("the device failed: {e}"))?;
@@ -195,11 +202,12 @@ fn warm_up(run: &mut Run, net: &Net) -> Result<Vec<&'static str>> {
     Ok(dtypes)
 }
 
-/// A batch of the run's shape whose captions fill the context.
-fn longest_batch(config: &Config) -> Batch {
+/// A batch of the run's shape whose captions have `length` tokens.
+fn blank_batch(config: &Config, length: usize) -> Batch {
     let (len, text) = (config.train.batch_size, &config.model.text);
-    let mut row = vec![1; text.context_length];
-    row[text.context_length - 1] = text.vocab_size as i32 - 1;
+    let mut row = vec![0; text.context_length];
+    row[..length - 1].fill(1);
+    row[length - 1] = text.vocab_size as i32 - 1;
     Batch {
         len,
         pixels: vec![0.0; len * image_size(config).num_elements()],
@@ -255,6 +263,7 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
             .into());
         }
         End::Done => (Status::Done, None),
+        End::Stopped(why) => (Status::Done, Some(why)),
         End::Diverged(why) => (Status::Diverged, Some(why)),
     };
     let best = match checkpoint::read(&run.dir.checkpoints(), "best")? {
@@ -280,9 +289,13 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
     run.probe.sample(); // checkpoints and the reading of test are over too
     let summary = summary(&run, status, message.clone(), best, test, tf32)?;
     write_json(&run.dir.summary(), &summary)?;
-    match message {
-        None => Ok(()),
-        Some(why) => Err(anyhow!("diverged: {why}")),
+    match (status, message) {
+        (Status::Diverged, Some(why)) => Err(anyhow!("diverged: {why}")),
+        (_, Some(why)) => {
+            crate::say(&why);
+            Ok(())
+        }
+        (_, None) => Ok(()),
     }
 }
 

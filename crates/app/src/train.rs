@@ -40,6 +40,8 @@ pub(crate) struct Run {
     pub(crate) chrono: Chrono<Monotonic>,
     pub(crate) log: MetricsLog,
     pub(crate) probe: Probe,
+    /// The end-to-end clock when `last` was written, or when this attempt began.
+    pub(crate) saved_at_s: f64,
     /// Takes a byte per executed step.
     pub(crate) executed: File,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Done,
+    /// Before the last epoch, as the configuration asked; why.
+    Stopped(String),
     Interrupted,
     /// Why.
     Diverged(String),
@@ -101,9 +105,11 @@ fn train(
                 run.save_last(&net)?;
                 return Ok((net, End::Interrupted));
             }
-            let every = run.config.train.checkpoint_every_steps;
-            if every > 0 && run.state.step.is_multiple_of(every) {
+            if run.checkpoint_is_due() {
                 run.save_last(&net)?;
+            }
+            if run.out_of_time().is_some() {
+                break;
             }
         }
         drop(iterator);
@@ -129,6 +135,9 @@ fn train(
         run.state.epoch += 1;
         run.state.batch = 0;
         run.save_last(&net)?;
+        if let Some(why) = run.out_of_time().or_else(|| run.targets_reached()) {
+            return Ok((net, End::Stopped(why)));
+        }
     }
     Ok((net, End::Done))
 }
@@ -152,6 +161,29 @@ impl Run {
             train_s: elapsed.train_s,
             e2e_s: elapsed.e2e_s,
         }))
+    }
+
+    /// Whether a checkpoint is to be left behind within the epoch.
+    fn checkpoint_is_due(&self) -> bool {
+        let train = &self.config.train;
+        let (steps, minutes) = (train.checkpoint_every_steps, train.checkpoint_every_min);
+        let since = self.chrono.elapsed().e2e_s - self.saved_at_s;
+        steps > 0 && self.state.step.is_multiple_of(steps)
+            || minutes > 0.0 && since >= 60.0 * minutes
+    }
+
+    /// Says so when the run has had its time.
+    fn out_of_time(&self) -> Option<String> {
+        let hours = self.config.train.max_hours;
+        (hours > 0.0 && self.chrono.elapsed().e2e_s >= 3600.0 * hours)
+            .then(|| format!("stopped after train.max_hours = {hours:?}"))
+    }
+
+    /// Says so when the run has nothing left to reach.
+    fn targets_reached(&self) -> Option<String> {
+        let reached = self.state.targets.iter().all(|target| target.epoch.is_some());
+        (self.config.train.stop_at_target && reached)
+            .then(|| "stopped: every target is reached".to_owned())
     }
 
     /// Why training must not go on, if it must not.
@@ -242,6 +274,7 @@ impl Run {
         let files = self.state.to_files(net, &self.config.model, &self.optimizer)?;
         checkpoint::write(&self.dir.checkpoints(), "last", &files)?;
         self.chrono.switch(before);
+        self.saved_at_s = self.chrono.elapsed().e2e_s;
         Ok(())
     }
 }

@@ -98,3 +98,38 @@ fn an_interrupt_saves_and_says_how_to_go_on() {
     let summary = json(&run, "summary.json");
     assert_eq!(summary["executed_steps"], summary["steps"]);
 }
+
+#[test]
+fn a_run_ends_when_it_has_had_its_time_or_its_targets() {
+    let folder = tempfile::tempdir().unwrap();
+    let timed = trained(folder.path(), "timed", &["train.max_hours=1e-9"]);
+    let summary = json(&timed, "summary.json");
+    assert_eq!((&summary["status"], &summary["steps"]), (&"done".into(), &1.into()));
+    assert_eq!(summary["message"], "stopped after train.max_hours = 1e-9");
+    assert!(summary["test"]["r1"].is_f64(), "the checkpoint is evaluated all the same");
+
+    let settings = ["train.stop_at_target=true", "eval.targets=[0.001]", "train.epochs=5"];
+    let reached = trained(folder.path(), "reached", &settings);
+    let summary = json(&reached, "summary.json");
+    let epochs = summary["epochs"].as_u64().unwrap();
+    assert_eq!(summary["time_to_target"][0]["epoch"], epochs);
+    assert!(epochs < 5, "not reached in {epochs} epochs");
+    assert_eq!(summary["message"], "stopped: every target is reached");
+}
+
+#[test]
+fn checkpoints_are_written_by_the_clock_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["train.checkpoint_every_steps=0", "train.checkpoint_every_min=1e-9"];
+    let run = folder.path().join("run");
+    let mut child = train_command(&run, &settings).spawn().unwrap();
+    while std::fs::metadata(run.join("executed_steps")).map_or(0, |file| file.len()) < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it was killed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The first epoch has 16 steps: without the clock there would be no checkpoint yet.
+    let state = json(&run.join("checkpoints/last"), "state.json");
+    assert!(state["step"].as_u64().unwrap() >= 2, "{state}");
+}

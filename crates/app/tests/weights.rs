@@ -11,6 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use support::{error_line, json, metrics, smoke_data, tbps, train, trained};
+use tbps_model::weights::{self, Recipe};
 use tempfile::TempDir;
 
 /// The same model in every format; see the README beside them.
@@ -187,6 +188,32 @@ fn another_activation_is_refused_unless_it_is_asked_for() {
     let record = &json(&trained(folder.path(), "run", &allowed), "run.json")["weights"];
     assert_eq!(record["stored_activation"], "gelu");
     assert!(record["mismatch"].as_str().unwrap().starts_with("these weights were made with"));
+}
+
+#[test]
+fn another_preprocessing_is_refused_unless_it_is_asked_for() {
+    let (folder, files) = files();
+    let read = weights::read(&fs::read(&files[0]).unwrap()).unwrap();
+    let recipe =
+        Recipe { model: read.config().unwrap(), pixel_mean: [0.5; 3], pixel_std: [0.5; 3] };
+    let file = folder.path().join("other.safetensors");
+    fs::write(&file, weights::serialize(&read.tensors, &recipe).unwrap()).unwrap();
+    let setting = format!("weights.file={}", file.display());
+    let settings: Vec<&str> = MODEL.into_iter().chain([setting.as_str()]).collect();
+    let output = train(&folder.path().join("run"), &settings);
+    assert_eq!(
+        error_line(&output),
+        format!(
+            "{}: these weights were made for pixels of mean [0.5, 0.5, 0.5] and deviation [0.5, \
+             0.5, 0.5], and tbps gives [0.48145467, 0.4578275, 0.40821072] and [0.26862955, \
+             0.2613026, 0.2757771]; change the setting, or allow it with weights.allow_mismatch = \
+             true",
+            file.display()
+        )
+    );
+    let allowed: Vec<&str> = settings.into_iter().chain(["weights.allow_mismatch=true"]).collect();
+    let record = &json(&trained(folder.path(), "run", &allowed), "run.json")["weights"];
+    assert!(record["mismatch"].as_str().unwrap().contains("for pixels of mean [0.5"));
 }
 
 #[test]

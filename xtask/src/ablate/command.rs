@@ -92,6 +92,7 @@ pub(crate) fn synth(tbps: &Path, plan: &Plan) -> CommandLine {
 pub(crate) fn check(tbps: &Path, plan: &Plan) -> CommandLine {
     let mut line = CommandLine::new(tbps, ["data", "check"]);
     line.push([&plan.data]);
+    line.push([OsStr::new("--keep"), plan.out.as_os_str()]);
     line
 }
 
@@ -169,7 +170,7 @@ mod tests {
         let (tbps, plan) = (Path::new("tbps"), plan());
         let synth = synth(tbps, &plan).to_string();
         assert_eq!(synth, "tbps data synth --preset smoke --seed 0 --out '/d/my data'");
-        assert_eq!(check(tbps, &plan).to_string(), "tbps data check '/d/my data'");
+        assert_eq!(check(tbps, &plan).to_string(), "tbps data check '/d/my data' --keep /o");
         assert_eq!(report(tbps, &plan).to_string(), "tbps report /o");
     }
 

@@ -117,6 +117,17 @@ fn train(config: &Config) -> Vec<Rule> {
         ("train.epochs", "in 1 ..= 1000000", (1..=MAX_EPOCHS).contains(&t.epochs)),
         ("train.batch_size", "in 2 ..= 65536", (2..=MAX_BATCH_SIZE).contains(&t.batch_size)),
         ("train.micro_batch", "0, or less than train.batch_size", t.micro_batch < t.batch_size),
+        ("train.max_hours", "0 or positive", t.max_hours >= 0.0 && t.max_hours.is_finite()),
+        (
+            "train.stop_at_target",
+            "false without eval.targets",
+            !t.stop_at_target || !config.eval.targets.is_empty(),
+        ),
+        (
+            "train.checkpoint_every_min",
+            "0 or positive",
+            t.checkpoint_every_min >= 0.0 && t.checkpoint_every_min.is_finite(),
+        ),
         ("train.log_every_steps", "at least 1", t.log_every_steps >= 1),
         ("train.max_consecutive_skips", "at least 1", t.max_consecutive_skips >= 1),
     ]

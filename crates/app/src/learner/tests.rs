@@ -47,8 +47,13 @@ fn batch() -> Batch {
     }
 }
 
-/// The loss and every gradient, in visit order.
+/// The loss and every gradient, in visit order, of a step on [`batch`].
 fn step(net: &Net) -> (f32, Vec<Vec<f32>>) {
+    let output = TrainStep::step(net, batch());
+    (output.item.loss.into_scalar(), values(net, &output.grads))
+}
+
+fn values(net: &Net, grads: &GradientsParams) -> Vec<Vec<f32>> {
     struct Values<'a>(&'a GradientsParams, Vec<Vec<f32>>);
     impl ModuleVisitor for Values<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
@@ -56,10 +61,9 @@ fn step(net: &Net) -> (f32, Vec<Vec<f32>>) {
             self.1.push(gradient.try_into_vec_as().unwrap());
         }
     }
-    let output = TrainStep::step(net, batch());
-    let mut values = Values(&output.grads, Vec::new());
+    let mut values = Values(grads, Vec::new());
     net.visit(&mut values);
-    (output.item.loss.into_scalar(), values.1)
+    values.1
 }
 
 /// `|a - b| / |b|` over all gradients.
@@ -102,6 +106,25 @@ fn micro_batches_have_the_whole_batchs_loss_and_gradients() {
             let error = distance(&gradients, &expected);
             assert!(error <= tolerance, "micro-batches of {micro_batch} in {compute:?}: {error}");
         }
+    }
+}
+
+#[test]
+fn positions_after_the_longest_caption_change_nothing() {
+    const TOLERANCE: f64 = 1e-6; // a product's blocking may differ with its rows
+    for recompute in [Recompute::Off, Recompute::Block] {
+        let net = net(|policy| policy.recompute = recompute);
+        let device = Device::flex().autodiff();
+        let cut = Inputs::new(batch(), net.policy.image_size, &device);
+        let all = TensorData::new(batch().token_ids, [SAMPLES, 12]);
+        let whole = Inputs { token_ids: Tensor::from_data(all, &device), ..cut.clone() };
+        assert_eq!((cut.token_ids.dims(), whole.token_ids.dims()), ([SAMPLES, 8], [SAMPLES, 12]));
+        let [(cut_loss, cut_grads), (loss, grads)] =
+            [cut, whole].map(|inputs| net.gradients(&inputs));
+        let [cut_loss, loss] = [cut_loss, loss].map(|loss| loss.into_scalar::<f32>());
+        assert!((cut_loss - loss).abs() <= 1e-6 * loss, "{cut_loss} {loss}");
+        let error = distance(&values(&net, &cut_grads), &values(&net, &grads));
+        assert!(error <= TOLERANCE, "{recompute:?}: {error}");
     }
 }
 

@@ -184,3 +184,20 @@ fn bad_commands() {
     refused_in(folder.path(), &mut synth("smoke", &below_a_file), FAILURE, "Not a directory");
     refused(tbps().args(["data", "check"]).arg(&out), FAILURE, "does not exist or is not a folder");
 }
+
+#[test]
+fn a_kept_check_is_taken_until_the_data_change() {
+    let (data, runs) = (data(|_| ()), folder());
+    let check = || {
+        let mut command = tbps();
+        command.args(["data", "check"]).arg(data.path()).arg("--keep").arg(runs.path());
+        command
+    };
+    let said = |command: &mut std::process::Command| {
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(said(&mut check()).ends_with("images, no fault\n"));
+    assert!(said(&mut check()).ends_with("as it was when no fault was found\n"));
+    fs::remove_file(images(data.path(), "png").pop().unwrap()).unwrap();
+    refused(&mut check(), FAILURE, "1 fault(s) in ");
+}

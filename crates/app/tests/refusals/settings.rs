@@ -20,6 +20,7 @@ fn bad_settings() {
             "precision=fp8",
             "precision: unknown variant `fp8`, expected one of `fp32`, `amp-fp16`, `amp-bf16`",
         ),
+        ("train.max_hours=-1.0", "train.max_hours = -1.0 must be 0 or positive"),
         ("recompute=every-1", "recompute: `every-1` is none of off, block, attention, and every-K"),
         ("train.micro_batch=64", "train.micro_batch = 64 must be 0, or less than train.batch_size"),
         ("weights.pos_embed=cubic", "weights.pos_embed: unknown variant `cubic`"),

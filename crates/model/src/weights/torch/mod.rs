@@ -4,14 +4,16 @@
 //! A TorchScript archive also holds code, which is not read. Both are opened without torch.
 
 mod pickle;
+mod reduce;
+mod value;
 
 use super::import::Container;
 use super::tensor::{FileTensor, Numbers};
 use crate::error::ModelError;
-use pickle::{Id, Pickle, StridedTensor, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
+use value::{Id, Pickle, StridedTensor, Value};
 use zip::ZipArchive;
 
 /// Most modules inside one another; CLIP has six.
@@ -182,7 +184,7 @@ fn positions(view: &StridedTensor) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::pickle::Storage;
+    use super::value::Storage;
     use super::*;
 
     fn view(offset: usize, shape: &[usize], strides: &[usize]) -> StridedTensor {

@@ -10,79 +10,9 @@
 //!
 //! Opcodes: Python's `pickletools`. Reductions: `torch/_utils.py` and the TorchScript pickler.
 
+use super::value::{Id, Pickle, Value};
 use crate::error::ModelError;
 use std::collections::BTreeMap;
-
-/// Index of a value.
-pub(super) type Id = usize;
-
-/// What a pickle builds.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
-    None,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    Text(String),
-    Tuple(Vec<Id>),
-    List(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
-    /// A function or class by its name; calling it is up to [`Machine::reduce`].
-    Global(String),
-    Storage(Storage),
-    Tensor(StridedTensor),
-    /// A TorchScript module and its attributes.
-    Object(Option<Id>),
-}
-
-impl Value {
-    /// What a message calls it.
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Bool(_) | Self::Int(_) | Self::Float(_) => "a number",
-            Self::Text(_) => "a text",
-            Self::Tuple(_) => "a tuple",
-            Self::List(_) => "a list",
-            Self::Dict(_) => "a dictionary",
-            Self::Global(_) => "a name",
-            Self::Storage(_) => "a storage",
-            Self::Tensor(_) => "a tensor",
-            Self::Object(_) => "a module",
-        }
-    }
-}
-
-/// A run of numbers in a file of the archive.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Storage {
-    /// torch's class name, such as `HalfStorage`.
-    pub(super) class: String,
-    /// Name of the file in the archive's `data` folder.
-    pub(super) key: String,
-}
-
-/// A view of a storage; offset and strides in elements.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct StridedTensor {
-    pub(super) storage: Storage,
-    pub(super) offset: usize,
-    pub(super) shape: Vec<usize>,
-    pub(super) strides: Vec<usize>,
-}
-
-/// All values of a pickle, and which of them it is about.
-#[derive(Debug)]
-pub(super) struct Pickle {
-    values: Vec<Value>,
-    pub(super) root: Id,
-}
-
-impl Pickle {
-    pub(super) fn get(&self, id: Id) -> &Value {
-        &self.values[id]
-    }
-}
 
 /// Runs a pickle.
 ///
@@ -99,16 +29,16 @@ pub(super) fn run(program: &[u8]) -> Result<Pickle, ModelError> {
 }
 
 #[derive(Default)]
-struct Machine<'a> {
+pub(super) struct Machine<'a> {
     rest: &'a [u8],
-    values: Vec<Value>,
-    stack: Vec<Id>,
+    pub(super) values: Vec<Value>,
+    pub(super) stack: Vec<Id>,
     /// Heights of the stack at the open marks.
     marks: Vec<usize>,
     memo: BTreeMap<u32, Id>,
 }
 
-fn damaged(reason: &str) -> ModelError {
+pub(super) fn damaged(reason: &str) -> ModelError {
     ModelError::Damaged { what: format!("its pickle {reason}") }
 }
 
@@ -252,12 +182,12 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn push(&mut self, value: Value) {
+    pub(super) fn push(&mut self, value: Value) {
         self.stack.push(self.values.len());
         self.values.push(value);
     }
 
-    fn pop(&mut self) -> Result<Id, ModelError> {
+    pub(super) fn pop(&mut self) -> Result<Id, ModelError> {
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.len() > floor {
             true => Ok(self.stack.pop().expect("it is higher than its floor")),
@@ -265,7 +195,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn top(&self) -> Result<Id, ModelError> {
+    pub(super) fn top(&self) -> Result<Id, ModelError> {
         self.stack.last().copied().ok_or_else(|| damaged("takes more than it has"))
     }
 
@@ -279,7 +209,7 @@ impl<'a> Machine<'a> {
         self.as_text(id)
     }
 
-    fn as_text(&self, id: Id) -> Result<String, ModelError> {
+    pub(super) fn as_text(&self, id: Id) -> Result<String, ModelError> {
         match &self.values[id] {
             Value::Text(text) => Ok(text.clone()),
             other => Err(damaged(&format!("has {} where a text belongs", other.kind()))),
@@ -327,131 +257,6 @@ impl<'a> Machine<'a> {
         let id = self.memo.get(&key).ok_or_else(|| damaged("recalls what it did not remember"))?;
         self.stack.push(*id);
         Ok(())
-    }
-
-    /// A name, if it is one of those that a file of tensors needs.
-    fn global(&mut self, module: &str, name: &str) -> Result<(), ModelError> {
-        let path = format!("{module}.{name}");
-        if !is_known(module, name) {
-            return Err(ModelError::UnsafePickle { name: path });
-        }
-        self.push(Value::Global(path));
-        Ok(())
-    }
-
-    /// `("storage", class, key, location, length)`: numbers in another file of the archive.
-    fn persistent(&mut self) -> Result<(), ModelError> {
-        let id = self.pop()?;
-        let Value::Tuple(items) = &self.values[id] else {
-            return Err(damaged("refers to something that is no storage"));
-        };
-        let &[_, class, key, _, _] = items.as_slice() else {
-            return Err(damaged("refers to something that is no storage"));
-        };
-        let Value::Global(path) = &self.values[class] else {
-            return Err(damaged("has a storage without a class"));
-        };
-        let class = path.rsplit('.').next().unwrap_or_default().to_owned();
-        let storage = Storage { class, key: self.as_text(key)? };
-        self.push(Value::Storage(storage));
-        Ok(())
-    }
-
-    /// A call: one of the known functions, none of which does anything but hold its arguments.
-    fn reduce(&mut self) -> Result<(), ModelError> {
-        let (arguments, function) = (self.pop()?, self.pop()?);
-        let (Value::Global(path), Value::Tuple(arguments)) =
-            (&self.values[function], &self.values[arguments])
-        else {
-            return Err(damaged("calls what is no function"));
-        };
-        let value = match (path.as_str(), arguments.as_slice()) {
-            ("collections.OrderedDict", []) => Value::Dict(Vec::new()),
-            ("torch._utils._rebuild_tensor_v2", &[storage, offset, shape, strides, ..]) => {
-                self.tensor(storage, offset, shape, strides)?
-            }
-            // A parameter is its tensor; a tagged or typed list is the list.
-            ("torch._utils._rebuild_parameter", &[value, ..])
-            | ("torch.Size", &[value])
-            | ("torch.jit._pickle.restore_type_tag", &[value, _]) => {
-                self.stack.push(value);
-                return Ok(());
-            }
-            (path, &[value]) if path.starts_with("torch.jit._pickle.build_") => {
-                self.stack.push(value);
-                return Ok(());
-            }
-            _ => {
-                return Err(damaged(&format!("calls {path} with arguments that it does not take")));
-            }
-        };
-        self.push(value);
-        Ok(())
-    }
-
-    fn tensor(&self, storage: Id, offset: Id, shape: Id, strides: Id) -> Result<Value, ModelError> {
-        let Value::Storage(storage) = &self.values[storage] else {
-            return Err(damaged("has a tensor without a storage"));
-        };
-        let (shape, strides) = (self.sizes(shape)?, self.sizes(strides)?);
-        if shape.len() != strides.len() {
-            return Err(damaged("has a tensor of as many strides as it has no dimensions"));
-        }
-        let offset = self.size(offset)?;
-        Ok(Value::Tensor(StridedTensor { storage: storage.clone(), offset, shape, strides }))
-    }
-
-    fn sizes(&self, id: Id) -> Result<Vec<usize>, ModelError> {
-        match &self.values[id] {
-            Value::Tuple(items) | Value::List(items) => {
-                items.iter().map(|&item| self.size(item)).collect()
-            }
-            _ => Err(damaged("has a tensor without a shape")),
-        }
-    }
-
-    fn size(&self, id: Id) -> Result<usize, ModelError> {
-        match self.values[id] {
-            Value::Int(size) => {
-                size.try_into().map_err(|_| damaged("has a tensor of a negative size"))
-            }
-            _ => Err(damaged("has a tensor of a size that is no number")),
-        }
-    }
-
-    /// An object without its attributes: a module of TorchScript's.
-    fn new_object(&mut self) -> Result<(), ModelError> {
-        let (_arguments, class) = (self.pop()?, self.pop()?);
-        match &self.values[class] {
-            Value::Global(path) if path.starts_with(TORCHSCRIPT) => self.push(Value::Object(None)),
-            other => return Err(damaged(&format!("makes an object of {}", other.kind()))),
-        }
-        Ok(())
-    }
-
-    /// Attributes: a module's; a dictionary has none that matter (torch hangs version numbers on).
-    fn build(&mut self) -> Result<(), ModelError> {
-        let (state, target) = (self.pop()?, self.top()?);
-        match &mut self.values[target] {
-            Value::Object(attributes) => *attributes = Some(state),
-            Value::Dict(_) => {}
-            other => return Err(damaged(&format!("gives attributes to {}", other.kind()))),
-        }
-        Ok(())
-    }
-}
-
-/// How the names of the classes start that a TorchScript archive defines.
-const TORCHSCRIPT: &str = "__torch__.";
-
-/// Whether a file of tensors may name this. None of them is ever called.
-fn is_known(module: &str, name: &str) -> bool {
-    match module {
-        "collections" => name == "OrderedDict",
-        "torch" => name == "Size" || name.ends_with("Storage"),
-        "torch._utils" => matches!(name, "_rebuild_tensor_v2" | "_rebuild_parameter"),
-        "torch.jit._pickle" => name == "restore_type_tag" || name.starts_with("build_"),
-        _ => format!("{module}.").starts_with(TORCHSCRIPT),
     }
 }
 
