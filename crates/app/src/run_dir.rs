@@ -98,6 +98,11 @@ impl RunDir {
         bail!("the run in {shown} is over, {status}: {message}; train again into another --out")
     }
 
+    /// Whether there is a checkpoint to go on from, and a record of what it began with.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.checkpoints().join("last").is_dir() && self.run_json().is_file()
+    }
+
     /// Refuses to go on with a run on other data than it began with.
     ///
     /// # Errors

@@ -81,7 +81,10 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     };
     let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
     let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
-    let (clip, weights) = initial_weights(clip, &config)?;
+    let (clip, weights) = match dir.has_begun() {
+        true => (clip, None), // its checkpoint has the weights, its run.json where they came from
+        false => initial_weights(clip, &config)?,
+    };
     dir.create(&config)?; // the weights were the last that could be wrong
     let net = Net::new(clip, &config, num_ids);
     let mut optimizer = optimizer::new(&net, &config, feed.batches_per_epoch())?;

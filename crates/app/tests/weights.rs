@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use support::{error_line, json, metrics, smoke_data, tbps, train, trained};
+use support::{error_line, json, metrics, smoke_data, tbps, train, train_command, trained};
 use tbps_model::weights::{self, Recipe};
 use tempfile::TempDir;
 
@@ -161,6 +161,22 @@ fn training_starts_from_any_of_them_at_the_same_loss() {
     assert!(losses.iter().all(|loss| *loss == losses[0]), "{losses:?}");
     let random = trained(folder.path(), "random", &MODEL);
     assert_ne!(metrics(&random)[0]["loss"].as_f64().unwrap(), losses[0]);
+}
+
+#[test]
+fn a_resumed_run_needs_the_file_no_more() {
+    let (folder, files) = files();
+    let weights = format!("weights.file={}", files[0].display());
+    let settings: Vec<&str> = MODEL.into_iter().chain([weights.as_str()]).collect();
+    let run = trained(folder.path(), "run", &settings);
+    let [before, record] = ["summary.json", "run.json"].map(|file| json(&run, file));
+    fs::remove_file(run.join("summary.json")).unwrap();
+    fs::remove_file(&files[0]).unwrap();
+    let output = train_command(&run, &settings).arg("--resume").output().unwrap();
+    done(&output);
+    let after = json(&run, "summary.json");
+    assert_eq!(after["best_weights_sha256"], before["best_weights_sha256"]);
+    assert_eq!(json(&run, "run.json"), record);
 }
 
 #[test]
