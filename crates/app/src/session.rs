@@ -357,7 +357,8 @@ fn died(dir: &RunDir, cell: String, seed: u64, tf32: bool, message: &str) -> Res
     Err(anyhow!("{message}"))
 }
 
-const OOM_ADVICE: &str = "try recompute = \"block\", precision = \"amp-fp16\" or a smaller batch";
+const OOM_ADVICE: &str = "try recompute = \"block\", precision = \"amp-fp16\", train.micro_batch or a \
+                          smaller batch, whichever is not set yet";
 
 /// The summary of a run whose process the system killed: it had no time to write one.
 pub(crate) fn record_oom(root: &Path, device: DeviceName) -> Result<()> {

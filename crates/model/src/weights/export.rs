@@ -15,11 +15,11 @@ pub fn serialize<'a>(
     tensors: impl IntoIterator<Item = (&'a String, &'a TensorData)>,
     recipe: &Recipe,
 ) -> Result<Vec<u8>, ModelError> {
-    let tensors = tensors.into_iter().map(|(name, data)| {
-        let floats = floats(name, data)?;
-        Ok((name.clone(), data.shape().to_vec(), to_bytes(floats)))
+    let views = tensors.into_iter().map(|(name, data)| {
+        floats(name, data)?; // nothing but f32
+        view(name, &data.shape().to_vec(), data.as_bytes())
     });
-    write(tensors.collect::<Result<_, ModelError>>()?, recipe)
+    write(views.collect::<Result<_, ModelError>>()?, recipe)
 }
 
 /// Our tensors as open_clip's `ViT` models name and lay them out, in a safetensors file that
@@ -42,7 +42,9 @@ pub fn export(
         }
         Ok((their_name, shape, to_bytes(&floats)))
     });
-    write(theirs.collect::<Result<_, ModelError>>()?, recipe)
+    let theirs = theirs.collect::<Result<Vec<_>, ModelError>>()?;
+    let views = theirs.iter().map(|(name, shape, bytes)| view(name, shape, bytes));
+    write(views.collect::<Result<_, ModelError>>()?, recipe)
 }
 
 fn floats<'a>(name: &str, data: &'a TensorData) -> Result<&'a [f32], ModelError> {
@@ -53,16 +55,21 @@ fn to_bytes(floats: &[f32]) -> Vec<u8> {
     floats.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-fn write(
-    tensors: Vec<(String, Vec<usize>, Vec<u8>)>,
-    recipe: &Recipe,
-) -> Result<Vec<u8>, ModelError> {
-    let failed = |e: &dyn std::fmt::Display| ModelError::Damaged { what: e.to_string() };
-    let json = serde_json::to_string(recipe).map_err(|e| failed(&e))?;
-    let views = tensors.iter().map(|(name, shape, bytes)| {
-        Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(|e| failed(&e))?))
-    });
-    let views = views.collect::<Result<Vec<_>, ModelError>>()?;
+fn view<'a>(
+    name: &str,
+    shape: &[usize],
+    bytes: &'a [u8],
+) -> Result<(String, TensorView<'a>), ModelError> {
+    let view = TensorView::new(Dtype::F32, shape.to_vec(), bytes).map_err(failed)?;
+    Ok((name.to_owned(), view))
+}
+
+fn write(views: Vec<(String, TensorView<'_>)>, recipe: &Recipe) -> Result<Vec<u8>, ModelError> {
+    let json = serde_json::to_string(recipe).map_err(failed)?;
     let metadata = [("tbps".to_owned(), json)].into_iter().collect();
-    ::safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))
+    ::safetensors::serialize(views, Some(metadata)).map_err(failed)
+}
+
+fn failed(error: impl std::fmt::Display) -> ModelError {
+    ModelError::Damaged { what: error.to_string() }
 }
