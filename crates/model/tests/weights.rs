@@ -199,6 +199,37 @@ fn weights_that_are_not_numbers_are_refused() {
     );
 }
 
+/// Sizes that would end in a division by zero, or in a model larger than any memory.
+#[test]
+fn a_file_that_lies_about_its_model_is_refused() {
+    let tensors = tensors("open_clip.pt");
+    let lies: [fn(&mut ClipConfig); 4] = [
+        |model| model.vision.patch_size = 0,
+        |model| model.vision.layers = 1 << 50,
+        |model| model.text.width = 128,
+        |model| model.vision.image_height = 64,
+    ];
+    for (number, lie) in lies.into_iter().enumerate() {
+        let mut recipe = recipe();
+        lie(&mut recipe.model);
+        let file = weights::serialize(&tensors, &recipe).unwrap();
+        let error = weights::read(&file).unwrap().config().unwrap_err().to_string();
+        let expected = match number {
+            0 => "model.vision.patch_size = 0 must be at least 1",
+            _ => {
+                "the file is damaged or no weights file: its metadata `tbps` is of another model \
+                 than its tensors"
+            }
+        };
+        assert_eq!(error, expected);
+    }
+    let mut bare = weights::read(&clip_sources::read("open_clip.pt")).unwrap();
+    let patches = TensorData::new(vec![0f32; 64], [1, 64]);
+    bare.tensors.insert("visual.stem.patch_embed".into(), patches);
+    let error = bare.fit(&config(), PosEmbedResize::Bilinear).unwrap_err().to_string();
+    assert_eq!(error, "model.vision.image_height = 0 must be at least 1");
+}
+
 /// A zip archive of uncompressed files, as torch writes it.
 fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

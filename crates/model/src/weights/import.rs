@@ -192,7 +192,7 @@ fn joint(parts: &[Option<TensorData>; 3]) -> Option<TensorData> {
         return None;
     }
     let mut shape = q.shape().to_vec();
-    let width = *shape.last()?;
+    let width = *shape.last().filter(|width| **width > 0)?;
     let rows = [q, k, v].map(|part| part.as_slice::<f32>().map(|s| s.chunks(width)));
     let [Ok(q), Ok(k), Ok(v)] = rows else { return None };
     let joint: Vec<f32> = q.zip(k).zip(v).flat_map(|((q, k), v)| [q, k, v].concat()).collect();
@@ -226,11 +226,33 @@ impl ClipWeights {
     /// CLIP's heads and a square image.
     ///
     /// # Errors
-    /// [`ModelError::NotClip`] when a tensor is missing that the sizes are read off.
+    /// [`ModelError::NotClip`] when a tensor is missing that the sizes are read off;
+    /// [`ModelError::Damaged`] when the file says another model than its tensors are; sizes that
+    /// are no model's.
     pub fn config(&self) -> Result<ClipConfig, ModelError> {
-        if let Some(recipe) = &self.recipe {
-            return Ok(recipe.model.clone());
+        let mut by_tensors = self.by_tensors()?;
+        let Some(Recipe { model, .. }) = &self.recipe else {
+            by_tensors.validate()?;
+            return Ok(by_tensors);
+        };
+        model.validate()?;
+        // What no size of a tensor tells.
+        by_tensors.activation = model.activation;
+        by_tensors.logit_scale = model.logit_scale.clone();
+        (by_tensors.vision.heads, by_tensors.text.heads) = (model.vision.heads, model.text.heads);
+        (by_tensors.vision.image_height, by_tensors.vision.image_width) =
+            (model.vision.image_height, model.vision.image_width);
+        let [positions, _] = self.matrix("visual.stem.pos_embed")?;
+        match by_tensors == *model && positions == model.vision.num_positions() {
+            true => Ok(by_tensors),
+            false => Err(ModelError::Damaged {
+                what: "its metadata `tbps` is of another model than its tensors".to_owned(),
+            }),
         }
+    }
+
+    /// The model that the sizes of the tensors are of.
+    fn by_tensors(&self) -> Result<ClipConfig, ModelError> {
         let [patch_rows, width] = self.matrix("visual.stem.patch_embed")?;
         let [positions, _] = self.matrix("visual.stem.pos_embed")?;
         let [_, embed_dim] = self.matrix("visual.head.proj")?;
@@ -275,7 +297,8 @@ impl ClipWeights {
 
     /// Number of blocks under a prefix.
     fn blocks(&self, prefix: &str) -> usize {
-        let number = |name: &String| name.strip_prefix(prefix)?.split('.').next()?.parse().ok();
-        self.tensors.keys().filter_map(number).max().map_or(0, |last: usize| last + 1)
+        let number =
+            |name: &'_ String| Some(name.strip_prefix(prefix)?.split('.').next()?.to_owned());
+        self.tensors.keys().filter_map(number).collect::<BTreeSet<_>>().len()
     }
 }

@@ -21,7 +21,6 @@ pub use export::{export, serialize};
 pub use fit::Fitted;
 pub use import::{ClipWeights, Container, Names, read};
 pub use params::{load, state_dict};
-pub use tensor::FileTensor;
 
 use crate::config::ClipConfig;
 use serde::{Deserialize, Serialize};

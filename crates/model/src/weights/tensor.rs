@@ -5,16 +5,15 @@ use half::{bf16, f16};
 
 /// A tensor of a weights file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FileTensor {
+pub(super) struct FileTensor {
     /// Its dimensions as the file has them.
-    pub shape: Vec<usize>,
+    pub(super) shape: Vec<usize>,
     pub(super) numbers: Numbers,
 }
 
 impl FileTensor {
     /// The file's number format, in torch's words: `float32`, `float16`, `int64`.
-    #[must_use]
-    pub fn dtype(&self) -> &'static str {
+    pub(super) fn dtype(&self) -> &'static str {
         self.numbers.dtype
     }
 }

@@ -138,9 +138,10 @@ fn gather(
         room = room
             .checked_sub(len)
             .ok_or_else(|| damaged("its tensors are larger than the file".to_owned()))?;
-        let numbers = match view.offset == 0 && len == numbers.len() && is_row_major(&view) {
-            true => numbers,
-            false => numbers.select(positions(&view)),
+        let numbers = match len {
+            0 => numbers.select(Vec::new()),
+            _ if view.offset == 0 && len == numbers.len() && is_row_major(&view) => numbers,
+            _ => numbers.select(positions(&view)),
         };
         if tensors.insert(name.clone(), FileTensor { shape: view.shape, numbers }).is_some() {
             return Err(damaged(format!("it holds {name} twice")));
