@@ -64,6 +64,9 @@ pub(crate) enum Command {
     Weights(WeightsCommand),
     /// Write report.md, .html, .json and .csv for a matrix of runs.
     Report(ReportArgs),
+    /// One side of `cargo xtask bench`.
+    #[command(hide = true)]
+    Bench(BenchArgs),
     /// Write the summary of a run that the system killed for want of memory.
     #[command(hide = true)]
     RecordOom {
@@ -91,6 +94,28 @@ pub(crate) struct TrainArgs {
     /// Go on with the run in the directory.
     #[arg(long)]
     pub(crate) resume: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[arg(long)]
+    pub(crate) config: PathBuf,
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    #[arg(long, value_enum)]
+    pub(crate) work: BenchWork,
+    /// Tokens of every caption.
+    #[arg(long, value_name = "N", default_value_t = CONTEXT_LENGTH)]
+    pub(crate) caption_length: usize,
+    #[arg(long, default_value = "flex")]
+    pub(crate) device: DeviceName,
+}
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchWork {
+    Train,
+    Encode,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use anyhow::Result;
 use burn::tensor::Device;
 use std::fmt;
 use std::str::FromStr;
+use tbps_metrics::memory::nvml;
 
 /// `flex` (CPU) or `cuda[:index]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,17 @@ impl DeviceName {
         }
     }
 
+    /// The driver's name for it, to read its memory by; `None` where there is no driver to ask.
+    pub(crate) fn driver(self) -> Option<nvml::DeviceId> {
+        match self {
+            Self::Flex => None,
+            Self::Cuda(index) => {
+                let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+                nvml::DeviceId::of_cuda(index as u32, visible.as_deref())
+            }
+        }
+    }
+
     /// Opens the device, without autodiff.
     ///
     /// # Errors
@@ -54,9 +66,9 @@ impl DeviceName {
     pub(crate) fn open(self) -> Result<Device> {
         match self {
             Self::Flex => Ok(Device::flex()),
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "cuda-unfused")]
             Self::Cuda(index) => Ok(Device::cuda(index)),
-            #[cfg(not(feature = "cuda"))]
+            #[cfg(not(feature = "cuda-unfused"))]
             Self::Cuda(_) => Err(Failure::usage(
                 "this build has no CUDA backend: build with `--features cuda`, or use --device flex",
             )),

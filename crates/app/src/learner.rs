@@ -6,16 +6,18 @@
 //! tower keeps nothing, and its gradients are sums of the parts': the loss is the whole batch's.
 
 use crate::config::{Config, Loss, Precision, Recompute};
+use crate::memory::TapeMeter;
 use crate::tower::{Input, Tower};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, ExecutionError, FloatDType, Int, Tensor, TensorData};
 use burn::train::{ItemLazy, TrainOutput, TrainStep};
+use std::sync::Arc;
 use tbps_data::{Batch, ImageSize};
 use tbps_model::Clip;
 use tbps_model::clip::normalize;
 use tbps_model::objective::{self, IdClassifier};
-use tbps_optim::recompute;
+use tbps_optim::Gathered;
 
 /// Text is cut to the batch's longest caption, rounded up to this, so that shapes stay few.
 const LENGTH_STEP: usize = 8;
@@ -43,6 +45,8 @@ pub(crate) struct Policy {
     /// Factor on the loss before the backward; the optimizer takes it out again.
     pub(crate) loss_scale: f32,
     pub(crate) image_size: ImageSize,
+    /// Follows the activation memory of the steps, where that is asked for.
+    pub(crate) meter: Option<Arc<TapeMeter>>,
 }
 
 impl Policy {
@@ -59,6 +63,7 @@ impl Policy {
             losses: config.objective.losses.clone(),
             loss_scale: 1.0,
             image_size: image_size(config),
+            meter: None,
         }
     }
 }
@@ -130,9 +135,14 @@ impl Net {
         let leaf = |parts| Tensor::<2>::from_inner(Tensor::cat(parts, 0)).require_grad();
         let (image, caption) = (leaf(images), leaf(captions));
         let loss = self.loss(image.clone(), caption.clone(), batch);
-        let mut grads = GradientsParams::new();
+        let watch = |bytes| {
+            if let Some(meter) = &self.policy.meter {
+                meter.gathered(bytes);
+            }
+        };
+        let mut grads = Gathered::new(&watch);
         let mut tape = loss.clone().mul_scalar(self.policy.loss_scale).backward();
-        recompute::collect(self, &mut tape, &mut grads);
+        grads.collect(self, &mut tape);
         let found = "the loss depends on both towers";
         let image = image.grad_remove(&mut tape).expect(found);
         let caption = caption.grad_remove(&mut tape).expect(found);
@@ -149,7 +159,7 @@ impl Net {
             self.text_tower(part).backward(text_pass, caption, &mut grads);
             first += part.len();
         }
-        (loss, grads)
+        (loss, grads.into_params())
     }
 
     /// The sum of the losses, of features `[b, embed_dim]` as the towers give them.

@@ -1,6 +1,7 @@
 //! `tbps`: trains text-based person search and measures what it costs.
 
 mod allocator;
+mod bench_command;
 mod checkpoint;
 mod cli;
 mod config;
@@ -64,6 +65,7 @@ fn run(command: Command) -> Result<()> {
         Command::Embed(args) => embed_command::run(&args),
         Command::Data(command) => data_commands::run(command),
         Command::Weights(command) => weights_commands::run(command),
+        Command::Bench(args) => bench_command::run(&args),
         Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {
             report::write(&args.runs, args.lang)?;

@@ -2,6 +2,8 @@
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tbps_metrics::memory::nvml::{self, Sampler};
 use tbps_metrics::memory::pool::PoolUsage;
 use tbps_metrics::memory::{alloc, gib, rss};
@@ -53,6 +55,38 @@ impl From<Peaks> for MemoryRecord {
     }
 }
 
+/// The activation memory of one step: the most that is held on the host during forward and backward,
+/// less what was held before and less the parameter gradients that are there by then.
+///
+/// A gradient counts as there once its part of the network is done: until then it is one of the
+/// temporaries of that part.
+#[derive(Debug)]
+pub(crate) struct TapeMeter {
+    before: u64,
+    gathered: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl TapeMeter {
+    fn start() -> Self {
+        alloc::reset_peak();
+        let before = alloc::current_bytes();
+        Self { before, gathered: AtomicU64::new(0), peak: AtomicU64::new(0) }
+    }
+
+    /// Hears that gradients of `bytes` in all are there.
+    pub(crate) fn gathered(&self, bytes: u64) {
+        let there = self.gathered.swap(bytes, Relaxed);
+        let held = alloc::peak_bytes().saturating_sub(self.before);
+        self.peak.fetch_max(held.saturating_sub(there), Relaxed);
+        alloc::reset_peak();
+    }
+
+    fn peak_bytes(&self) -> u64 {
+        self.peak.load(Relaxed)
+    }
+}
+
 /// Reads the probes into [`Peaks`].
 pub(crate) struct Probe {
     device: Device,
@@ -84,15 +118,13 @@ impl Probe {
         Some(PoolUsage { in_use_bytes: usage.bytes_in_use, reserved_bytes: usage.bytes_reserved })
     }
 
-    /// The activation memory of `step`: its peak, less what was held before and less the bytes of
-    /// the gradients that it returns. Exact on the host, where nothing else may run meanwhile.
-    pub(crate) fn tape<T>(&mut self, step: impl FnOnce() -> T, gradient_bytes: u64) -> T {
-        let before = alloc::current_bytes();
-        alloc::reset_peak();
-        let result = step();
+    /// The activation memory of `step`, whose gradients the meter hears of. Exact on the host, where
+    /// nothing else may run meanwhile.
+    pub(crate) fn tape<T>(&mut self, step: impl FnOnce(Arc<TapeMeter>) -> T) -> T {
+        let meter = Arc::new(TapeMeter::start());
+        let result = step(Arc::clone(&meter));
         if self.pool().is_none() {
-            let held = alloc::peak_bytes().saturating_sub(before);
-            self.peaks.tape = held.saturating_sub(gradient_bytes);
+            self.peaks.tape = meter.peak_bytes();
         }
         result
     }

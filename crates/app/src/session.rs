@@ -72,13 +72,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
     // From here on everything is on the end-to-end clock. The checks are not: the first cell of a
     // matrix makes them for all.
     let clock = Monotonic::start();
-    let driver = match device {
-        DeviceName::Flex => None,
-        DeviceName::Cuda(index) => nvml::DeviceId::of_cuda(
-            index as u32,
-            std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(),
-        ),
-    };
+    let driver = device.driver();
     let mut probe = Probe::new(&plain, driver.as_ref()); // before anything is on the device
     let clip = config.model.init(config.seed, &plain.clone().autodiff())?;
     let (clip, weights) = match dir.has_begun() {
@@ -184,12 +178,14 @@ fn warm_up(run: &mut Run, net: &Net, device: DeviceName) -> Result<Vec<&'static 
     run.chrono.enter(Phase::Warmup);
     let context_length = run.config.model.text.context_length;
     let batch = blank_batch(&run.config, context_length);
-    let trainable: usize = run.optimizer.entries().iter().map(|e| e.num_elements).sum();
-    let gradient_bytes = (trainable * size_of::<f32>()) as u64;
     // The first step allocates what the kernels keep for good, which is no activation memory.
     TrainStep::step(net, batch.clone());
     ops::take_matmul_dtypes();
-    let output = run.probe.tape(|| TrainStep::step(net, batch), gradient_bytes);
+    let output = run.probe.tape(|meter| {
+        let mut net = net.clone();
+        net.policy.meter = Some(meter);
+        TrainStep::step(&net, batch)
+    });
     let dtypes = ops::take_matmul_dtypes().names();
     if device.compiles_per_shape() {
         for length in shorter_lengths(context_length) {

@@ -2,11 +2,11 @@
 
 use crate::config::Recompute;
 use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::{FloatDType, Int, Tensor};
 use tbps_model::Clip;
 use tbps_model::block::Block;
 use tbps_optim::recompute::{self, Keep, Stage, Swept};
+use tbps_optim::{Gathered, backward_from};
 
 /// A tower over one input.
 pub(crate) struct Tower<'a> {
@@ -62,18 +62,16 @@ impl<'a> Tower<'a> {
     }
 
     /// Adds the parameters' gradients to `grads`; `upstream` `[b, embed_dim]` is the features'.
-    pub(crate) fn backward(&self, pass: Pass, upstream: Tensor<2>, grads: &mut GradientsParams) {
-        // `backward` seeds with ones, so each product's tape starts from the gradient from above.
-        let mut tape = (pass.features * upstream).backward();
-        recompute::collect(self.clip, &mut tape, grads);
+    pub(crate) fn backward(&self, pass: Pass, upstream: Tensor<2>, grads: &mut Gathered<'_>) {
+        let mut tape = backward_from(pass.features, upstream);
+        grads.collect(self.clip, &mut tape);
         let found = "the features depend on the head's input";
         let upstream = pass.head_input.grad_remove(&mut tape).expect(found);
         let upstream = self.sweep(|groups, stages| {
             recompute::backward(groups, pass.swept, upstream, stages, grads)
         });
         let stem = pass.stem.unwrap_or_else(|| self.stem());
-        let mut tape = (stem * upstream).backward();
-        recompute::collect(self.clip, &mut tape, grads);
+        grads.collect(self.clip, &mut backward_from(stem, upstream));
     }
 
     /// The first block's input.
@@ -114,9 +112,7 @@ impl<'a> Tower<'a> {
         let attention = |group: &Vec<Block>, x| group[0].forward_attention(x, compute);
         let mlp = |group: &Vec<Block>, x| group[0].forward_mlp(x, compute);
         let (size, stages) = match self.recompute {
-            Recompute::Off => {
-                (blocks.len(), vec![Stage { keep: Keep::Tape, forward: &whole as _ }])
-            }
+            Recompute::Off => (1, vec![Stage { keep: Keep::Tape, forward: &whole as _ }]),
             Recompute::Block => (1, vec![Stage { keep: Keep::Input, forward: &whole as _ }]),
             Recompute::Every(k) => (k, vec![Stage { keep: Keep::Input, forward: &whole as _ }]),
             Recompute::Attention => {

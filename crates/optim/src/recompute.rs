@@ -10,9 +10,10 @@
 //! forward sweep alone) and no other randomness. Letters: `batch`, `seq`, `width` as in
 //! `[batch, seq, width]`.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::{Gradients, Tensor};
+use crate::backward::backward_from;
+use crate::gathered::Gathered;
+use burn::module::Module;
+use burn::tensor::Tensor;
 
 /// What is kept of a stage between forward and backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub fn backward<M: Module>(
     swept: Swept,
     upstream: Tensor<3>,
     stages: &[Stage<'_, M>],
-    grads: &mut GradientsParams,
+    grads: &mut Gathered<'_>,
 ) -> Tensor<3> {
     let mut kept = swept.kept;
     assert_eq!(kept.len(), blocks.len() * stages.len(), "what was kept is of other stages");
@@ -108,39 +109,10 @@ pub fn backward<M: Module>(
                 (leaf.clone(), (stage.forward)(block, leaf))
             }
         };
-        assert_eq!(output.dtype(), upstream.dtype(), "types at the output of stage {index}");
-        // `backward` seeds with ones, so the product's tape starts from `upstream`.
-        let mut tape = (output * upstream).backward();
-        let found = collect(block, &mut tape, grads);
+        let mut tape = backward_from(output, upstream);
+        let found = grads.collect(block, &mut tape);
         assert!(found > 0, "stage {index} has no trainable parameter: is the model on autodiff?");
         upstream = leaf.grad_remove(&mut tape).expect("every output depends on its input");
     }
     upstream
-}
-
-/// Moves the gradients of `module`'s trainable parameters out of a finished tape, adding to those
-/// that `grads` already has. Returns how many it found.
-pub fn collect<M: Module>(module: &M, tape: &mut Gradients, grads: &mut GradientsParams) -> usize {
-    let mut collector = Collector { tape, grads, found: 0 };
-    module.visit(&mut collector);
-    collector.found
-}
-
-struct Collector<'a> {
-    tape: &'a mut Gradients,
-    grads: &'a mut GradientsParams,
-    found: usize,
-}
-
-impl ModuleVisitor for Collector<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Some(grad) = param.val().grad_remove(self.tape) else { return };
-        self.found += 1;
-        // `register` replaces, but a parameter that is used twice needs the sum.
-        let sum = match self.grads.remove::<D>(param.id) {
-            Some(earlier) => earlier + grad,
-            None => grad,
-        };
-        self.grads.register(param.id, sum);
-    }
 }

@@ -10,7 +10,7 @@ use burn::nn::{Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Tensor};
 use tbps_optim::recompute::{Keep, Stage};
-use tbps_optim::{EmaConfig, Optimizer, OptimizerConfig, WarmupCosine, recompute};
+use tbps_optim::{EmaConfig, Gathered, Optimizer, OptimizerConfig, WarmupCosine, recompute};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -97,9 +97,9 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
         let leaf = Tensor::from_inner(x.clone()).require_grad();
         let y = blocks.iter().fold(leaf.clone(), |x, block| f(block, x));
         let mut tape = loss(y).backward();
-        let mut grads = GradientsParams::new();
-        assert_eq!(recompute::collect(&blocks, &mut tape, &mut grads), 64);
-        (grads, leaf.grad_remove(&mut tape).unwrap())
+        let mut grads = Gathered::new(&|_| {});
+        assert_eq!(grads.collect(&blocks, &mut tape), 64);
+        (grads.into_params(), leaf.grad_remove(&mut tape).unwrap())
     };
     let swept = |keep| {
         let stages = [Stage { keep, forward: &f }];
@@ -107,9 +107,9 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
         let leaf = Tensor::from_inner(swept.output.clone()).require_grad();
         let mut tape = loss(leaf.clone()).backward();
         let upstream = leaf.grad_remove(&mut tape).unwrap();
-        let mut grads = GradientsParams::new();
+        let mut grads = Gathered::new(&|_| {});
         let first = recompute::backward(&blocks, swept, upstream, &stages, &mut grads);
-        (grads, first)
+        (grads.into_params(), first)
     };
     let ((plain_grads, plain_first), plain_bytes) = peak_of(plain);
     for (keep, most) in [(Keep::Input, plain_bytes / 2), (Keep::Tape, plain_bytes * 11 / 10)] {
@@ -127,17 +127,18 @@ fn a_block_used_twice_gets_the_sum() {
     let block = Block::new(4, &device.clone().autodiff());
     let once = Tensor::<3>::ones([1, 2, 4], &device);
     let f = |block: &Block, x| block.forward(x);
-    let sweep = |grads: &mut GradientsParams| {
+    let sweep = |grads: &mut Gathered<'_>| {
         let blocks = std::slice::from_ref(&block);
         let stages = [Stage { keep: Keep::Input, forward: &f }];
         let swept = recompute::forward(blocks, once.clone(), &stages);
         recompute::backward(blocks, swept, once.clone(), &stages, grads);
     };
-    let mut grads = GradientsParams::new();
-    sweep(&mut grads);
-    let single = grads.get::<2>(block.wide.weight.id).unwrap();
-    sweep(&mut grads);
-    let double = grads.get::<2>(block.wide.weight.id).unwrap();
+    let of = |times: usize| {
+        let mut grads = Gathered::new(&|_| {});
+        (0..times).for_each(|_| sweep(&mut grads));
+        grads.into_params().get::<2>(block.wide.weight.id).unwrap()
+    };
+    let (single, double) = (of(1), of(2));
     double.into_data().assert_eq(&single.mul_scalar(2.0).into_data(), true);
 }
 
@@ -151,7 +152,7 @@ fn a_model_without_autodiff_is_not_trained_in_silence() {
     let f = |block: &Block, x| block.forward(x);
     let stages = [Stage { keep: Keep::Input, forward: &f }];
     let swept = recompute::forward(&blocks, x.clone(), &stages);
-    recompute::backward(&blocks, swept, x, &stages, &mut GradientsParams::new());
+    recompute::backward(&blocks, swept, x, &stages, &mut Gathered::new(&|_| {}));
 }
 
 #[test]

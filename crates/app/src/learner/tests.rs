@@ -21,6 +21,7 @@ fn net(policy: impl FnOnce(&mut Policy)) -> Net {
         losses: vec![Loss::Itc, Loss::Sdm, Loss::Id],
         loss_scale: 8.0,
         image_size: ImageSize { height: 32, width: 16 },
+        meter: None,
     };
     policy(&mut own);
     let clip = config.init(3, &device).unwrap();

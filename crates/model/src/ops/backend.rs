@@ -20,7 +20,7 @@ use burn::tensor::FloatDType;
 /// Letters: `r` rows, `k` width in, `m` width out, `b` batch, `n` positions, `w` width. Parameters,
 /// their gradients and the residual stream are f32; activations inside a block have the compute
 /// dtype, and matrix products run in it.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cuda"), Autodiff)]
 pub trait BlockOps: Backend {
     /// Layer norm of `x [r, k]` in f32, scaled by `gamma [k]` and shifted by `beta [k]`.
     fn norm(
@@ -107,3 +107,7 @@ pub trait BlockOps: Backend {
         composed::attention_backward::<Self>(qkv, heads, causal, grad)
     }
 }
+
+// Fused or not, by burn's feature of that name.
+#[cfg(feature = "cuda")]
+impl BlockOps for burn::backend::Cube {}
