@@ -4,7 +4,7 @@ use crate::config::Activation;
 use crate::init::Init;
 use crate::ops;
 use burn::module::{Module, Param};
-use burn::tensor::{FloatDType, Tensor};
+use burn::tensor::{FloatDType, Int, IntDType, Tensor};
 
 /// A pre-norm transformer block: `x + attention(norm(x))`, then `x + mlp(norm(x))`.
 ///
@@ -66,21 +66,75 @@ impl Block {
         self.forward_mlp(self.forward_attention(x, compute), compute)
     }
 
-    /// The first half: `x + attention(norm(x))`, shapes and types as of [`Block::forward`].
-    pub fn forward_attention(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+    /// [`Block::forward`] at position `at` of each sample only, `[b, n, w]` and `[b]` to `[b, w]`.
+    ///
+    /// Keys and values are those of all positions; queries and all that follows are computed where
+    /// they are read, which is all that a tower's last block is asked for.
+    pub fn forward_at(&self, x: Tensor<3>, at: Tensor<1, Int>, compute: FloatDType) -> Tensor<2> {
         let [b, n, w] = x.dims();
         let x = x.reshape([b * n, w]);
-        let qkv = self.qkv.after_norm(&self.ln_1, x.clone(), compute).reshape([b, n, 3 * w]);
-        let mixed = ops::attention(qkv, self.heads, self.causal).reshape([b * n, w]);
-        self.attn_out.onto(x, mixed, None).reshape([b, n, w])
+        let starts = Tensor::arange(0..b as i64, &at.device()).cast(IntDType::I32) * n as i64;
+        let own = x.clone().select(0, at.clone() + starts); // [b, w]
+        let (weight, bias) = (self.qkv.weight.val(), self.qkv.bias.val());
+        let map = |x: Tensor<2>, first: usize, width: usize| {
+            let weight = weight.clone().narrow(1, first, width); // [w, width]
+            let bias = bias.clone().narrow(0, first, width);
+            ops::norm_linear(x, self.ln_1.parameters(), weight, bias, compute)
+        };
+        let kv = map(x, w, 2 * w).reshape([b, n, 2 * w]);
+        let q = map(own.clone(), 0, w); // [b, w]
+        let mixed = ops::attention_at(q, kv, self.heads, self.causal.then_some(at));
+        self.mlp(self.attn_out.onto(own, mixed, None), compute)
+    }
+
+    /// The first half: `x + attention(norm(x))`, shapes and types as of [`Block::forward`].
+    pub fn forward_attention(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
+        let dims = x.dims();
+        let (x, mixed) = self.mixed(x, compute);
+        self.attn_out.onto(x, mixed, None).reshape(dims)
     }
 
     /// The second half: `x + mlp(norm(x))`, shapes and types as of [`Block::forward`].
     pub fn forward_mlp(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<3> {
         let [b, n, w] = x.dims();
-        let x = x.reshape([b * n, w]);
+        self.mlp(x.reshape([b * n, w]), compute).reshape([b, n, w])
+    }
+
+    /// [`Block::forward`] of `x [b, n, w]` once more for its backward: the root of a tape on which
+    /// the gradient at the output is `gradient [b, n, w]`. The output itself is not computed.
+    pub fn root(&self, x: Tensor<3>, gradient: Tensor<3>, compute: FloatDType) -> Tensor<1> {
+        let [b, n, w] = x.dims();
+        let x = self.forward_attention(x, compute).reshape([b * n, w]);
         let hidden = self.mlp_fc.after_norm(&self.ln_2, x.clone(), compute); // [b * n, 4w]
-        self.mlp_out.onto(x, hidden, Some(self.activation)).reshape([b, n, w])
+        let gradient = gradient.reshape([b * n, w]);
+        self.mlp_out.onto_root(x, hidden, Some(self.activation), gradient)
+    }
+
+    /// As [`Block::root`], of [`Block::forward_attention`].
+    pub fn root_attention(
+        &self,
+        x: Tensor<3>,
+        gradient: Tensor<3>,
+        compute: FloatDType,
+    ) -> Tensor<1> {
+        let [b, n, w] = x.dims();
+        let (x, mixed) = self.mixed(x, compute);
+        self.attn_out.onto_root(x, mixed, None, gradient.reshape([b * n, w]))
+    }
+
+    /// The input's rows and what attention makes of them, `[b * n, w]` each.
+    fn mixed(&self, x: Tensor<3>, compute: FloatDType) -> (Tensor<2>, Tensor<2>) {
+        let [b, n, w] = x.dims();
+        let x = x.reshape([b * n, w]);
+        let qkv = self.qkv.after_norm(&self.ln_1, x.clone(), compute).reshape([b, n, 3 * w]);
+        let mixed = ops::attention(qkv, self.heads, self.causal).reshape([b * n, w]);
+        (x, mixed)
+    }
+
+    /// `x + mlp(norm(x))` of rows, `[r, w]`.
+    fn mlp(&self, x: Tensor<2>, compute: FloatDType) -> Tensor<2> {
+        let hidden = self.mlp_fc.after_norm(&self.ln_2, x.clone(), compute); // [r, 4w]
+        self.mlp_out.onto(x, hidden, Some(self.activation))
     }
 }
 
@@ -100,14 +154,25 @@ impl Linear {
 
     /// `norm(x) @ weight + bias` in `compute`, `[r, w_in] -> [r, w_out]`.
     fn after_norm(&self, norm: &LayerNorm, x: Tensor<2>, compute: FloatDType) -> Tensor<2> {
-        let norm = [norm.gamma.val(), norm.beta.val()];
-        ops::norm_linear(x, norm, self.weight.val(), self.bias.val(), compute)
+        ops::norm_linear(x, norm.parameters(), self.weight.val(), self.bias.val(), compute)
     }
 
     /// `residual + activation(x) @ weight + bias`: `x [r, w_in]` in the compute dtype onto
     /// `residual [r, w_out]` f32.
     fn onto(&self, residual: Tensor<2>, x: Tensor<2>, activation: Option<Activation>) -> Tensor<2> {
         ops::linear_onto(residual, x, activation, self.weight.val(), self.bias.val())
+    }
+
+    /// [`Linear::onto`] for its backward alone; see [`ops::linear_onto_root`].
+    fn onto_root(
+        &self,
+        residual: Tensor<2>,
+        x: Tensor<2>,
+        activation: Option<Activation>,
+        gradient: Tensor<2>,
+    ) -> Tensor<1> {
+        let (weight, bias) = (self.weight.val(), self.bias.val());
+        ops::linear_onto_root(residual, x, activation, weight, bias, gradient)
     }
 }
 
@@ -128,5 +193,9 @@ impl LayerNorm {
     /// `[.., w] -> [.., w]` in f32.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         ops::layer_norm(x, self.gamma.val(), self.beta.val())
+    }
+
+    fn parameters(&self) -> [Tensor<1>; 2] {
+        [self.gamma.val(), self.beta.val()]
     }
 }

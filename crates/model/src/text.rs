@@ -64,8 +64,30 @@ impl TextTower {
     /// `[b, n]` ids, `n` at most the context length, to `[b, embed_dim]` f32, not yet normalised.
     pub fn forward(&self, token_ids: Tensor<2, Int>, compute: FloatDType) -> Tensor<2> {
         let x = self.stem.forward(token_ids.clone());
-        let x = self.blocks.iter().fold(x, |x, block| block.forward(x, compute));
-        self.head.forward(x, token_ids)
+        let x = self.body().iter().fold(x, |x, block| block.forward(x, compute));
+        self.finish(x, token_ids, compute)
+    }
+
+    /// The blocks that are computed at every position: all but the last.
+    pub fn body(&self) -> &[Block] {
+        &self.blocks[..self.blocks.len() - 1]
+    }
+
+    /// The last block at the end of text, and the head: `[b, n, w]` f32 and the ids `[b, n]` to
+    /// `[b, embed_dim]` f32, not yet normalised.
+    ///
+    /// The end of text is the largest id of a row: id 0 is both padding and a real token.
+    pub fn finish(
+        &self,
+        x: Tensor<3>,
+        token_ids: Tensor<2, Int>,
+        compute: FloatDType,
+    ) -> Tensor<2> {
+        let last = &self.blocks[self.blocks.len() - 1];
+        let b = token_ids.dims()[0];
+        // Backends differ in the integer that `argmax` returns.
+        let end = token_ids.argmax(1).reshape([b]).cast(IntDType::I32);
+        self.head.forward(last.forward_at(x, end, compute))
     }
 }
 
@@ -79,16 +101,8 @@ impl TextStem {
 }
 
 impl TextHead {
-    /// `[b, n, w]` and the ids `[b, n]` to `[b, embed_dim]` f32, not yet normalised.
-    ///
-    /// The end of text is the largest id of a row: id 0 is both padding and a real token.
-    pub fn forward(&self, x: Tensor<3>, token_ids: Tensor<2, Int>) -> Tensor<2> {
-        let [b, n, w] = x.dims();
-        let device = token_ids.device();
-        // Backends differ in the integer that `argmax` and `arange` return.
-        let row_starts = Tensor::arange(0..b as i64, &device).cast(IntDType::I32) * n as i64;
-        let ends = token_ids.argmax(1).reshape([b]).cast(IntDType::I32) + row_starts; // [b]
-        let pooled = x.reshape([b * n, w]).select(0, ends); // [b, w]
-        self.ln_final.forward(pooled).matmul(self.proj.val())
+    /// `[b, w]`, the ends of text, to `[b, embed_dim]` f32, not yet normalised.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        self.ln_final.forward(x).matmul(self.proj.val())
     }
 }

@@ -1,5 +1,7 @@
 //! The image tower: patches, a class token, pre-norm blocks, and a projection of the class token.
 //!
+//! Of the last block nothing but the class token is read, so nothing else is computed.
+//!
 //! Letters: `b` batch, `n` positions (class token and patches), `w` width, `p` patch side.
 
 use crate::block::{Block, BlockConfig, LayerNorm};
@@ -7,7 +9,7 @@ use crate::config::{ClipConfig, VisionConfig};
 use crate::init::Init;
 use crate::ops;
 use burn::module::{Module, Param};
-use burn::tensor::{FloatDType, Tensor};
+use burn::tensor::{DType, FloatDType, Tensor};
 
 /// A vision transformer, open as its three stages.
 #[derive(Module, Debug)]
@@ -62,7 +64,21 @@ impl VisionTower {
     /// `[b, 3, height, width]` f32 to `[b, embed_dim]` f32, not yet normalised.
     pub fn forward(&self, pixels: Tensor<4>, compute: FloatDType) -> Tensor<2> {
         let x = self.stem.forward(pixels, compute);
-        self.head.forward(self.blocks.iter().fold(x, |x, block| block.forward(x, compute)))
+        let x = self.body().iter().fold(x, |x, block| block.forward(x, compute));
+        self.finish(x, compute)
+    }
+
+    /// The blocks that are computed at every position: all but the last.
+    pub fn body(&self) -> &[Block] {
+        &self.blocks[..self.blocks.len() - 1]
+    }
+
+    /// The last block at the class token, and the head: `[b, n, w]` f32 to `[b, embed_dim]` f32, not
+    /// yet normalised.
+    pub fn finish(&self, x: Tensor<3>, compute: FloatDType) -> Tensor<2> {
+        let last = &self.blocks[self.blocks.len() - 1];
+        let at = Tensor::zeros([x.dims()[0]], (&x.device().without_autodiff(), DType::I32));
+        self.head.forward(last.forward_at(x, at, compute))
     }
 }
 
@@ -99,10 +115,8 @@ impl VisionStem {
 }
 
 impl VisionHead {
-    /// `[b, n, w]` to `[b, embed_dim]` f32, not yet normalised.
-    pub fn forward(&self, x: Tensor<3>) -> Tensor<2> {
-        let [b, _, w] = x.dims();
-        let class = x.slice([0..b, 0..1]).reshape([b, w]); // [b, w]
-        self.ln_post.forward(class).matmul(self.proj.val())
+    /// `[b, w]`, the class tokens, to `[b, embed_dim]` f32, not yet normalised.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        self.ln_post.forward(x).matmul(self.proj.val())
     }
 }

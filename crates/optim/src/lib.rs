@@ -18,7 +18,6 @@
 //! ```
 
 pub mod adamw;
-mod backward;
 pub mod ema;
 mod error;
 mod fused;
@@ -27,18 +26,19 @@ pub mod grad_norm;
 pub mod grad_scaler;
 pub mod param_groups;
 pub mod recompute;
+mod root;
 pub mod schedule;
 
 mod state;
 mod step;
 
 pub use adamw::AdamWConfig;
-pub use backward::backward_from;
 pub use ema::{Ema, EmaConfig};
 pub use error::OptimError;
 pub use gathered::Gathered;
 pub use grad_scaler::{GradScaler, GradScalerConfig, GradScalerState};
 pub use param_groups::{ParamEntry, ParamGroup, Rule};
+pub use root::root;
 pub use schedule::WarmupCosine;
 pub use state::OptimizerState;
 pub use step::{Optimizer, OptimizerConfig, StepOutcome};

@@ -10,27 +10,41 @@
 //! forward sweep alone) and no other randomness. Letters: `batch`, `seq`, `width` as in
 //! `[batch, seq, width]`.
 
-use crate::backward::backward_from;
 use crate::gathered::Gathered;
+use crate::root;
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+/// A part of every block's forward, `[batch, seq, width] -> [batch, seq, width]`.
+pub struct Stage<'a, M> {
+    /// The part, of a block with or without autodiff.
+    pub forward: &'a dyn Fn(&M, Tensor<3>) -> Tensor<3>,
+    /// What is kept of it between forward and backward.
+    pub keep: Keep<'a, M>,
+}
+
 /// What is kept of a stage between forward and backward.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Its input: it runs again in the backward.
-    Input,
+pub enum Keep<'a, M> {
+    /// Its input: it runs again in the backward, as the function says.
+    Input(&'a Again<'a, M>),
     /// Its tape, with all that its operations saved.
     Tape,
 }
 
-/// A part of every block's forward, `[batch, seq, width] -> [batch, seq, width]`.
-pub struct Stage<'a, M> {
-    /// What is kept of it.
-    pub keep: Keep,
-    /// The part, of a block with or without autodiff.
-    pub forward: &'a dyn Fn(&M, Tensor<3>) -> Tensor<3>,
+// Derived, these would ask the same of `M`.
+impl<M> Copy for Keep<'_, M> {}
+impl<M> Clone for Keep<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
 }
+
+/// A stage once more, for its backward: from the block, the stage's input on a tape and the gradient
+/// at its output, both `[batch, seq, width]`, to the root `[1]` of that tape.
+///
+/// [`root`] of the output does it; a stage that knows its last operation need not compute that
+/// operation's result, which nobody reads.
+pub type Again<'a, M> = dyn Fn(&M, Tensor<3>, Tensor<3>) -> Tensor<1> + 'a;
 
 /// What the forward sweep leaves for the backward sweep.
 #[derive(Debug)]
@@ -56,9 +70,9 @@ pub fn forward<M: Module>(blocks: &[M], x: Tensor<3>, stages: &[Stage<'_, M>]) -
     let mut kept = Vec::with_capacity(blocks.len() * stages.len());
     let mut output = x.inner();
     for block in blocks {
-        for Stage { keep, forward } in stages {
+        for Stage { forward, keep } in stages {
             let (stage, next) = match keep {
-                Keep::Input => {
+                Keep::Input(_) => {
                     let next = forward(&block.valid(), output.clone());
                     (Kept { input: output, output: None }, next)
                 }
@@ -102,14 +116,15 @@ pub fn backward<M: Module>(
     for (block, stage) in runs.collect::<Vec<_>>().into_iter().rev() {
         let index = kept.len() - 1;
         let Kept { input, output } = kept.pop().expect("as many as stages");
-        let (leaf, output) = match output {
-            Some(output) => (input, output),
-            None => {
+        let (leaf, root) = match (output, stage.keep) {
+            (Some(output), Keep::Tape) => (input, root(output, upstream)),
+            (None, Keep::Input(again)) => {
                 let leaf = Tensor::from_inner(input).require_grad();
-                (leaf.clone(), (stage.forward)(block, leaf))
+                (leaf.clone(), again(block, leaf, upstream))
             }
+            _ => panic!("what was kept of stage {index} is not what the stage says"),
         };
-        let mut tape = backward_from(output, upstream);
+        let mut tape = root.backward();
         let found = grads.collect(block, &mut tape);
         assert!(found > 0, "stage {index} has no trainable parameter: is the model on autodiff?");
         upstream = leaf.grad_remove(&mut tape).expect("every output depends on its input");

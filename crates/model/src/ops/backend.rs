@@ -8,8 +8,8 @@
 use super::composed;
 use crate::config::Activation;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, backend_extension};
-use burn::tensor::FloatDType;
+use burn::backend::{Backend, TensorMetadata, backend_extension};
+use burn::tensor::{FloatDType, Shape};
 
 /// The operations of a block, forward and backward, on a backend's own tensors.
 ///
@@ -90,6 +90,20 @@ pub trait BlockOps: Backend {
         grad: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         composed::linear_onto_backward::<Self>(x, activation, weight, grad)
+    }
+
+    /// A scalar whose gradients at `residual`, `x`, `weight` and `bias` are those of
+    /// [`BlockOps::linear_onto`] when `gradient` is the one at its result.
+    fn linear_onto_root(
+        residual: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        activation: Option<Activation>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let _without_a_tape = (residual, activation, weight, bias, gradient);
+        Self::float_zeros(Shape::new([1]), &x.device(), FloatDType::F32)
     }
 
     /// Softmax attention over packed projections, `[b, n, 3w]` to `[b, n, w]`; softmax in f32.

@@ -11,6 +11,7 @@
 //! Letters: `r` rows (positions of all samples), `k` width in, `m` width out, `b` batch, `n`
 //! positions, `w` width.
 
+mod attention_at;
 mod backend;
 mod composed;
 mod flex;
@@ -19,6 +20,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 
+pub use attention_at::attention_at;
 pub use backend::BlockOps;
 pub use matmul::{MatmulDtypes, matmul, take_matmul_dtypes};
 
@@ -77,6 +79,26 @@ pub fn linear_onto(
         activation,
         weight.into_dispatch(),
         bias.into_dispatch(),
+    ))
+}
+
+/// [`linear_onto`] for its backward alone: the root of a tape on which the gradient at its result is
+/// `gradient [r, m]`. The result itself is not computed, which its backward has no use for.
+pub fn linear_onto_root(
+    residual: Tensor<2>,
+    x: Tensor<2>,
+    activation: Option<Activation>,
+    weight: Tensor<2>,
+    bias: Tensor<1>,
+    gradient: Tensor<2>,
+) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::linear_onto_root(
+        residual.into_dispatch(),
+        x.into_dispatch(),
+        activation,
+        weight.into_dispatch(),
+        bias.into_dispatch(),
+        gradient.inner().into_dispatch(),
     ))
 }
 

@@ -53,6 +53,29 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         put::<B, C, _, 4>(LinearOnto, nodes, (x, activation, weight), y)
     }
 
+    fn linear_onto_root(
+        residual: Tracked<B, C>,
+        x: Tracked<B, C>,
+        activation: Option<Activation>,
+        weight: Tracked<B, C>,
+        bias: Tracked<B, C>,
+        gradient: Tracked<B, C>,
+    ) -> Tracked<B, C> {
+        let ((residual, residual_node), (x, x_node)) = (residual.into_parts(), x.into_parts());
+        let ((weight, weight_node), (bias, bias_node)) = (weight.into_parts(), bias.into_parts());
+        let (gradient, _constant) = gradient.into_parts();
+        let root = B::linear_onto_root(
+            residual,
+            x.clone(),
+            activation,
+            weight.clone(),
+            bias,
+            gradient.clone(),
+        );
+        let nodes = [residual_node, x_node, weight_node, bias_node];
+        put::<B, C, _, 4>(LinearOntoRoot, nodes, (x, activation, weight, gradient), root)
+    }
+
     fn self_attention(qkv: Tracked<B, C>, heads: usize, causal: bool) -> Tracked<B, C> {
         let (qkv, node) = qkv.into_parts();
         let y = B::self_attention(qkv.clone(), heads, causal);
@@ -101,6 +124,21 @@ impl<B: BlockOps> Backward<B, 4> for LinearOnto {
         let grad = grads.consume::<B>(&ops.node);
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let (x, activation, weight) = ops.state;
+        let (dx, d_weight, d_bias) = B::linear_onto_backward(x, activation, weight, grad.clone());
+        give::<B, 4>(grads, parents, [grad, dx, d_weight, d_bias]);
+    }
+}
+
+#[derive(Debug)]
+struct LinearOntoRoot;
+
+impl<B: BlockOps> Backward<B, 4> for LinearOntoRoot {
+    type State = (FloatTensor<B>, Option<Activation>, FloatTensor<B>, FloatTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
+        grads.consume::<B>(&ops.node); // the ones that burn starts with
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (x, activation, weight, grad) = ops.state;
         let (dx, d_weight, d_bias) = B::linear_onto_backward(x, activation, weight, grad.clone());
         give::<B, 4>(grads, parents, [grad, dx, d_weight, d_bias]);
     }

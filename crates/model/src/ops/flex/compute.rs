@@ -3,6 +3,7 @@
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{DType, Element, TensorData, f16};
 use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -24,6 +25,13 @@ pub(super) trait Compute: Element + Send + Sync {
 
     /// The nearest values that this dtype can hold.
     fn round(values: &mut [f32]);
+
+    /// Lends the nearest values to `src`, through `scratch` of the same length where they are others.
+    fn nearest<'a>(src: &'a [f32], scratch: &'a mut [f32]) -> &'a [f32] {
+        scratch.copy_from_slice(src);
+        Self::round(scratch);
+        scratch
+    }
 }
 
 impl Compute for f32 {
@@ -42,6 +50,10 @@ impl Compute for f32 {
     }
 
     fn round(_: &mut [f32]) {}
+
+    fn nearest<'a>(src: &'a [f32], _: &'a mut [f32]) -> &'a [f32] {
+        src
+    }
 }
 
 impl Compute for f16 {
@@ -83,10 +95,22 @@ pub(super) fn rounded<T: Compute>(parameter: &[f32]) -> Cow<'_, [f32]> {
     }
 }
 
-/// The transpose of the row-major `[rows, columns]` matrix.
+/// The transpose of the row-major `[rows, columns]` matrix, tile by tile.
 pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+    const TILE: usize = 16;
     let rows = matrix.len() / columns;
-    (0..matrix.len()).map(|i| matrix[i % rows * columns + i / rows]).collect()
+    let mut out = vec![0.0; matrix.len()];
+    out.par_chunks_mut(TILE * rows).enumerate().for_each(|(tile, out)| {
+        let first = tile * TILE;
+        for (from, block) in matrix.chunks(TILE * columns).enumerate() {
+            for (i, row) in block.chunks(columns).enumerate() {
+                for (j, value) in row[first..].iter().take(TILE).enumerate() {
+                    out[j * rows + from * TILE + i] = *value;
+                }
+            }
+        }
+    });
+    out
 }
 
 /// A new tensor of these elements.

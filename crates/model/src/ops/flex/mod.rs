@@ -8,6 +8,7 @@ mod attention;
 mod compute;
 mod cut;
 mod linear;
+mod map_grads;
 mod math;
 mod norm;
 mod product;

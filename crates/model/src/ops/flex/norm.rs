@@ -2,7 +2,7 @@
 //!
 //! Letters: `r` rows, `w` width.
 
-use super::cut::{BLOCK, even_rows};
+use super::cut::{block_rows, even_rows};
 use super::math::{add_rows, sum, vectorised};
 use crate::ops::EPSILON;
 use rayon::prelude::*;
@@ -16,7 +16,8 @@ pub(super) struct Norm<V> {
 
 /// The layer norm of `x [r, w]`.
 pub(super) fn forward(x: &[f32], norm: Norm<&[f32]>) -> Vec<f32> {
-    let rows = BLOCK * norm.gamma.len();
+    let w = norm.gamma.len();
+    let rows = block_rows(x.len() / w) * w;
     let mut y = vec![0.0; x.len()];
     y.par_chunks_mut(rows).zip(x.par_chunks(rows)).for_each(|(y, x)| norm.rows(x, y));
     y

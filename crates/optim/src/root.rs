@@ -1,27 +1,26 @@
 //! The start of a backward pass from a gradient that is known already.
 //!
-//! burn starts a tape with ones at its root. [`backward_from`] puts a scalar on top of an output whose own
+//! burn starts a tape with ones at its root. [`root`] puts a scalar on top of an output whose own
 //! gradient is the one that is given, so that nothing of the output's size is computed for it.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients as Tape;
+use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
-use burn::tensor::{FloatDType, Gradients, Shape, Tensor};
+use burn::tensor::{FloatDType, Shape, Tensor};
 
-/// Goes back through the tape of `output`, given the loss's `gradient` with respect to it, of its
-/// shape and dtype.
+/// The root of a tape on which the gradient at `output` is `gradient`, of its shape and dtype.
 ///
 /// # Panics
 ///
 /// When shapes or dtypes differ: a broken invariant of the caller.
-pub fn backward_from<const D: usize>(output: Tensor<D>, gradient: Tensor<D>) -> Gradients {
+pub fn root<const D: usize>(output: Tensor<D>, gradient: Tensor<D>) -> Tensor<1> {
     assert_eq!(output.dims(), gradient.dims(), "shapes of an output and its gradient");
     assert_eq!(output.dtype(), gradient.dtype(), "dtypes of an output and its gradient");
     let root = Dispatch::root(output.into_dispatch(), gradient.inner().into_dispatch());
-    Tensor::<1>::from_dispatch(root).backward()
+    Tensor::from_dispatch(root)
 }
 
 #[backend_extension(Flex, Cube: cfg(feature = "cuda"), Autodiff)]
@@ -56,7 +55,7 @@ struct Root;
 impl<B: RootOps> Backward<B, 1> for Root {
     type State = FloatTensor<B>;
 
-    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Tape, _: &mut Checkpointer) {
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         grads.consume::<B>(&ops.node); // the ones that burn starts with
         if let [Some(parent)] = ops.parents {
             grads.register::<B>(parent.id, ops.state);
