@@ -21,6 +21,7 @@ use std::io::BufRead;
 use std::time::Instant;
 use tbps_data::Batch;
 use tbps_data::rng::{Purpose, Stream};
+use tbps_metrics::memory::alloc;
 use tbps_model::ops;
 use tbps_optim::Optimizer;
 
@@ -44,6 +45,8 @@ struct Ready {
 #[derive(Debug, Serialize)]
 struct Piece {
     seconds: f64,
+    /// Allocated on the host after it.
+    held_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,7 +95,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         request?;
         let begin = Instant::now();
         net = case.work(net, None)?;
-        line(&Piece { seconds: begin.elapsed().as_secs_f64() })?;
+        let seconds = begin.elapsed().as_secs_f64();
+        line(&Piece { seconds, held_bytes: alloc::current_bytes() })?;
         probe.end_training();
     }
     let tape_bytes = probe.peaks.tape;

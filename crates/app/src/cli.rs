@@ -62,6 +62,8 @@ pub(crate) enum Command {
     /// Look at, convert or hand on weights.
     #[command(subcommand)]
     Weights(WeightsCommand),
+    /// Predict the memory of a training and say what fits.
+    Plan(PlanArgs),
     /// Write report.md, .html, .json and .csv for a matrix of runs.
     Report(ReportArgs),
     /// One side of `cargo xtask bench`.
@@ -109,6 +111,25 @@ pub(crate) struct BenchArgs {
     pub(crate) caption_length: usize,
     #[arg(long, default_value = "flex")]
     pub(crate) device: DeviceName,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Settings over configs/base.toml.
+    #[arg(long)]
+    pub(crate) config: PathBuf,
+    /// Overrides one setting; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// `flex` (CPU) or `cuda[:index]`; it need not be there.
+    #[arg(long, default_value = "flex")]
+    pub(crate) device: DeviceName,
+    /// What the device has; default: what its driver says.
+    #[arg(long, value_name = "GIB")]
+    pub(crate) memory_gib: Option<f64>,
+    /// Writes the predictions, in bytes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// What is timed.

@@ -24,6 +24,7 @@ mod model_file;
 mod model_source;
 mod optimizer;
 mod pixel_cache;
+mod plan;
 mod provenance;
 mod records;
 mod renderer;
@@ -65,6 +66,7 @@ fn run(command: Command) -> Result<()> {
         Command::Embed(args) => embed_command::run(&args),
         Command::Data(command) => data_commands::run(command),
         Command::Weights(command) => weights_commands::run(command),
+        Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench_command::run(&args),
         Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {

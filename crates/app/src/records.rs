@@ -46,6 +46,8 @@ pub(crate) struct EvalRecord {
     pub(crate) best: bool,
     /// How many times two pairs of one person shared a batch of the epoch: false negatives of ITC.
     pub(crate) same_pid_pairs: u64,
+    /// Held after it, on the device or, where that has no pool, allocated on the host.
+    pub(crate) resident_bytes: u64,
     pub(crate) train_s: f64,
     pub(crate) e2e_s: f64,
     pub(crate) eval_s: f64,

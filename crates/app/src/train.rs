@@ -231,6 +231,7 @@ impl Run {
             val_i2t,
             best: is_best,
             same_pid_pairs: self.feed.same_pid_pairs(epoch),
+            resident_bytes: self.probe.peaks.resident,
             train_s,
             e2e_s,
             eval_s: elapsed.eval_s,

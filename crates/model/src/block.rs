@@ -74,7 +74,7 @@ impl Block {
         let [b, n, w] = x.dims();
         let x = x.reshape([b * n, w]);
         let starts = Tensor::arange(0..b as i64, &at.device()).cast(IntDType::I32) * n as i64;
-        let own = x.clone().select(0, at.clone() + starts); // [b, w]
+        let own = ops::take_rows(x.clone(), at.clone() + starts); // [b, w]
         let (weight, bias) = (self.qkv.weight.val(), self.qkv.bias.val());
         let map = |x: Tensor<2>, first: usize, width: usize| {
             let weight = weight.clone().narrow(1, first, width); // [w, width]

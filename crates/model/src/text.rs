@@ -6,8 +6,8 @@
 use crate::block::{Block, BlockConfig, LayerNorm};
 use crate::config::{ClipConfig, TextConfig};
 use crate::init::Init;
+use crate::ops;
 use burn::module::{Module, Param};
-use burn::tensor::module::embedding;
 use burn::tensor::{FloatDType, Int, IntDType, Tensor};
 
 /// A causal transformer over token ids, open as its three stages.
@@ -96,13 +96,17 @@ impl TextStem {
     pub fn forward(&self, token_ids: Tensor<2, Int>) -> Tensor<3> {
         let n = token_ids.dims()[1];
         let positions = self.pos_embed.val().narrow(0, 0, n); // [n, w]
-        embedding(self.token_embedding.val(), token_ids) + positions.unsqueeze()
+        let [b, n] = token_ids.dims();
+        let rows = ops::take_rows(self.token_embedding.val(), token_ids.reshape([b * n])); // [b * n, w]
+        let w = rows.dims()[1];
+        rows.reshape([b, n, w]) + positions.unsqueeze()
     }
 }
 
 impl TextHead {
     /// `[b, w]`, the ends of text, to `[b, embed_dim]` f32, not yet normalised.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.ln_final.forward(x).matmul(self.proj.val())
+        let x = self.ln_final.forward(x);
+        ops::used("projection", x.dtype(), x.matmul(self.proj.val()))
     }
 }

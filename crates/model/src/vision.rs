@@ -105,7 +105,9 @@ impl VisionStem {
             .permute([0, 2, 4, 1, 3, 5])
             .reshape([b * rows * columns, channels * p * p])
             .cast(compute); // [b * patches, 3 p p]
+        let reads = patches.dtype();
         let x = ops::matmul(patches, self.patch_embed.val().cast(compute)).cast(FloatDType::F32);
+        let x = ops::used("patch_embed", reads, x);
         let w = x.dims()[1];
         let x = x.reshape([b, rows * columns, w]);
         let class = self.class_embedding.val().reshape([1, 1, w]).expand([b, 1, w]);
@@ -117,6 +119,7 @@ impl VisionStem {
 impl VisionHead {
     /// `[b, w]`, the class tokens, to `[b, embed_dim]` f32, not yet normalised.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        self.ln_post.forward(x).matmul(self.proj.val())
+        let x = self.ln_post.forward(x);
+        ops::used("projection", x.dtype(), x.matmul(self.proj.val()))
     }
 }

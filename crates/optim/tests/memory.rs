@@ -113,7 +113,10 @@ fn recomputation_gives_the_same_gradients_in_less_memory() {
         (grads.into_params(), first)
     };
     let ((plain_grads, plain_first), plain_bytes) = peak_of(plain);
-    let kept = [("input", Keep::Input(again), plain_bytes / 2), ("tape", Keep::Tape, plain_bytes * 51 / 50)];
+    let kept = [
+        ("input", Keep::Input(again), plain_bytes / 2),
+        ("tape", Keep::Tape, plain_bytes * 51 / 50),
+    ];
     for (name, keep, most) in kept {
         let ((grads, first), bytes) = peak_of(|| swept(keep));
         assert_eq!(values(&blocks, &grads), values(&blocks, &plain_grads), "{name}");

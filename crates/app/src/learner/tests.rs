@@ -140,3 +140,24 @@ fn half_precision_is_near_single() {
         assert!(error <= tolerance, "{compute:?}: {error}");
     }
 }
+
+/// What loss scaling is for: gradients that are too small for f16 without it.
+#[test]
+fn a_scaled_loss_leaves_no_gradient_at_zero() {
+    // Towards the end of a training gradients are thousands of times smaller than at its start.
+    let lost = |compute, scale| {
+        step(&net(|policy| (policy.compute, policy.loss_scale) = (compute, scale))).1
+    };
+    const SMALL: f32 = 1e-6;
+    let single = lost(FloatDType::F32, SMALL);
+    let fraction = |scale: f32| {
+        let half = lost(FloatDType::F16, SMALL * scale);
+        let pairs = half.iter().flatten().zip(single.iter().flatten());
+        let lost = pairs.filter(|(half, single)| **half == 0.0 && **single != 0.0).count();
+        lost as f64 / single.iter().map(Vec::len).sum::<usize>() as f64
+    };
+    let (unscaled, scaled) = (fraction(1.0), fraction(65536.0));
+    println!("zero in f16 and not in f32: {unscaled} of the gradients, {scaled} with a scale");
+    assert!(scaled < 1e-4, "{scaled} of the gradients underflow with a scale");
+    assert!(unscaled > 0.01, "{unscaled} without a scale: the test shows nothing");
+}

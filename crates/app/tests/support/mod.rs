@@ -63,13 +63,15 @@ pub(crate) fn error_line(output: &Output) -> String {
     }
 }
 
-/// The lines of a run's `metrics.jsonl` without their times, which alone may differ between equal
+/// The lines of a run's `metrics.jsonl` without times and memory, which alone may differ between equal
 /// runs.
 pub(crate) fn metrics(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let timeless = |line| {
         let mut line: Value = serde_json::from_str(line).unwrap();
-        line.as_object_mut().unwrap().retain(|key, _| !key.ends_with("_s"));
+        line.as_object_mut()
+            .unwrap()
+            .retain(|key, _| !key.ends_with("_s") && !key.ends_with("_bytes"));
         line
     };
     text.lines().map(timeless).collect()

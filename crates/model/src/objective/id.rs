@@ -1,8 +1,8 @@
 //! Identity loss: one classifier of persons over both kinds of features (dual-path CNN, Zheng et
 //! al. 2017; IRRA, CVPR 2023).
 
-use super::log_softmax;
 use crate::init::Init;
+use crate::ops::cross_entropy;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 
@@ -34,7 +34,6 @@ impl IdClassifier {
     pub fn loss(&self, image: Tensor<2>, text: Tensor<2>, labels: Tensor<1, Int>) -> Tensor<1> {
         let features = Tensor::cat(vec![image, text], 0); // [2b, e]
         let logits = features.matmul(self.weight.val()) + self.bias.val().unsqueeze();
-        let labels = Tensor::cat(vec![labels.clone(), labels], 0).unsqueeze_dim(1); // [2b, 1]
-        log_softmax(logits).gather(1, labels).mean().neg()
+        cross_entropy(logits, Tensor::cat(vec![labels.clone(), labels], 0))
     }
 }

@@ -1,6 +1,7 @@
 //! Image-text contrastive loss (InfoNCE), as CLIP defines it.
 
-use super::{constants, log_softmax, logits};
+use super::{constants, logits};
+use crate::ops::cross_entropy;
 use burn::tensor::Tensor;
 
 /// The mean of both directions' cross-entropies, each pair's partner being the one right answer.
@@ -9,9 +10,8 @@ use burn::tensor::Tensor;
 /// pairs of one person in a batch count as negatives of each other: that is plain ITC.
 pub fn itc(image: Tensor<2>, text: Tensor<2>, logit_scale: Tensor<1>) -> Tensor<1> {
     let logits = logits(image, text, logit_scale);
-    let b = logits.dims()[0];
-    let partner = Tensor::eye(b, &constants(&logits)); // [b, b]
-    let t2i = log_softmax(logits.clone());
-    let i2t = log_softmax(logits.transpose());
-    ((t2i + i2t) * partner).sum() * (-0.5 / b as f64)
+    let partner = Tensor::arange(0..logits.dims()[0] as i64, &constants(&logits)); // [b]
+    let t2i = cross_entropy(logits.clone(), partner.clone());
+    let i2t = cross_entropy(logits.transpose(), partner);
+    (t2i + i2t) * 0.5
 }

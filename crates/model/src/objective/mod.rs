@@ -10,11 +10,13 @@ pub use id::IdClassifier;
 pub use itc::itc;
 pub use sdm::sdm;
 
+use crate::ops::used;
 use burn::tensor::{Device, Tensor};
 
 /// `[b, b]` scaled cosine similarity, rows are texts and columns images.
 fn logits(image: Tensor<2>, text: Tensor<2>, logit_scale: Tensor<1>) -> Tensor<2> {
-    text.matmul(image.transpose()) * logit_scale.unsqueeze()
+    let reads = text.dtype();
+    used("similarity", reads, text.matmul(image.transpose()) * logit_scale.unsqueeze())
 }
 
 /// Log-softmax over the rows of a matrix.

@@ -1,6 +1,6 @@
 //! Attention of one position of each sample.
 
-use super::matmul;
+use super::{matmul, used};
 use burn::tensor::{FloatDType, Int, Tensor};
 
 /// Multi-head softmax attention of one query a sample, `q [b, w]`, over keys and values side by side
@@ -16,10 +16,10 @@ pub fn attention_at(
     last: Option<Tensor<1, Int>>,
 ) -> Tensor<2> {
     let ([b, w], n) = (q.dims(), kv.dims()[1]);
-    let (d, compute) = (w / heads, compute_dtype(&q));
+    let (d, reads) = (w / heads, q.dtype());
     let q = q.reshape([b, heads, 1, d]);
     let kv = kv.reshape([b, n, 2, heads, d]).permute([2, 0, 3, 1, 4]); // [2, b, h, n, d]
-    let part = |i: usize| kv.clone().slice([i..i + 1]).reshape([b, heads, n, d]);
+    let part = |i: usize| kv.clone().narrow(0, i, 1).reshape([b, heads, n, d]);
     let (k, v) = (part(0), part(1));
     let scores = matmul(q, k.transpose()).cast(FloatDType::F32); // [b, h, 1, n]
     let scores = scores.mul_scalar((d as f64).powf(-0.5));
@@ -33,10 +33,6 @@ pub fn attention_at(
     };
     // Not the backend's softmax: it may be another without a tape than with one, by a last bit.
     let exp = (scores.clone() - scores.detach().max_dim(3)).exp();
-    let p = (exp.clone() / exp.sum_dim(3)).cast(compute);
-    matmul(p, v).reshape([b, w])
-}
-
-fn compute_dtype(x: &Tensor<2>) -> FloatDType {
-    FloatDType::from(x.dtype())
+    let p = (exp.clone() / exp.sum_dim(3)).cast(FloatDType::from(reads));
+    used("attention_at", reads, matmul(p, v).reshape([b, w]))
 }

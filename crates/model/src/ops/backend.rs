@@ -7,7 +7,7 @@
 
 use super::composed;
 use crate::config::Activation;
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, backend_extension};
 use burn::tensor::{FloatDType, Shape};
 
@@ -38,6 +38,34 @@ pub trait BlockOps: Backend {
         grad: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         composed::norm_backward::<Self>(x, gamma, grad)
+    }
+
+    /// Rows `index [r]` of `table [v, w]`.
+    fn take_rows(table: FloatTensor<Self>, index: IntTensor<Self>) -> FloatTensor<Self> {
+        Self::float_select(table, 0, index)
+    }
+
+    /// The gradient of [`BlockOps::take_rows`] at a table of `rows` rows, `[rows, w]`.
+    fn take_rows_backward(
+        rows: usize,
+        index: IntTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::take_rows_backward::<Self>(rows, index, grad)
+    }
+
+    /// Mean cross-entropy of `logits [r, m]` f32 with `labels [r]`, `[1]`.
+    fn cross_entropy(logits: FloatTensor<Self>, labels: IntTensor<Self>) -> FloatTensor<Self> {
+        composed::cross_entropy::<Self>(logits, labels)
+    }
+
+    /// The gradient of [`BlockOps::cross_entropy`] at `logits`; `grad [1]` is the one at the mean.
+    fn cross_entropy_backward(
+        logits: FloatTensor<Self>,
+        labels: IntTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::cross_entropy_backward::<Self>(logits, labels, grad)
     }
 
     /// `norm(x) @ weight + bias` in `compute`: `x [r, k]` f32, `weight [k, m]`, `bias [m]`.

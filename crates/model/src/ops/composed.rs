@@ -8,7 +8,7 @@
 use super::EPSILON;
 use super::matmul::record;
 use crate::config::Activation;
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IndexingUpdateOp, IntTensor};
 use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::{DType, FloatDType, Shape, Slice};
 
@@ -36,6 +36,44 @@ pub(super) fn norm_backward<B: Backend>(
     (B::float_mul(straight, scale), d_gamma, d_beta)
 }
 
+pub(super) fn take_rows_backward<B: Backend>(
+    rows: usize,
+    index: IntTensor<B>,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let shape = Shape::from([rows, grad.shape()[1]]);
+    let zeros = B::float_zeros(shape, &grad.device(), compute_dtype::<B>(&grad));
+    B::float_select_assign(zeros, 0, index, grad, IndexingUpdateOp::Add)
+}
+
+pub(super) fn cross_entropy<B: Backend>(
+    logits: FloatTensor<B>,
+    labels: IntTensor<B>,
+) -> FloatTensor<B> {
+    let r = logits.shape()[0];
+    let shifted = B::float_sub(logits.clone(), B::float_max_dim(logits, 1));
+    let right = B::float_gather(1, shifted.clone(), column::<B>(labels)); // [r, 1]
+    let log_sum = B::float_log(B::float_sum_dim(B::float_exp(shifted), 1)); // [r, 1]
+    let sum = B::float_sum(B::float_sub(log_sum, right));
+    B::float_mul_scalar(sum, (1.0 / r as f64).into())
+}
+
+pub(super) fn cross_entropy_backward<B: Backend>(
+    logits: FloatTensor<B>,
+    labels: IntTensor<B>,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let r = logits.shape()[0];
+    let shifted = B::float_sub(logits.clone(), B::float_max_dim(logits, 1));
+    let exp = B::float_exp(shifted);
+    let p = B::float_div(exp.clone(), B::float_sum_dim(exp, 1));
+    let ones = B::float_ones(Shape::from([r, 1]), &p.device(), FloatDType::F32);
+    let p = B::float_scatter(1, p, column::<B>(labels), B::float_neg(ones), IndexingUpdateOp::Add);
+    let grad =
+        B::float_reshape(B::float_mul_scalar(grad, (1.0 / r as f64).into()), Shape::from([1, 1]));
+    B::float_mul(p, grad)
+}
+
 pub(super) fn norm_linear<B: Backend>(
     x: FloatTensor<B>,
     gamma: FloatTensor<B>,
@@ -56,9 +94,17 @@ pub(super) fn norm_linear_backward<B: Backend>(
     weight: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let a = B::float_cast(norm::<B>(x.clone(), gamma.clone(), beta), compute_dtype::<B>(&grad));
-    let (da, d_weight, d_bias) = map_backward::<B>(a, weight, grad);
-    let (dx, d_gamma, d_beta) = norm_backward::<B>(x, gamma, B::float_cast(da, FloatDType::F32));
+    let parts = parts(x.shape()[0], KEPT_ROWS).map(|rows| {
+        let (x, grad) = (of::<B>(&x, rows), of::<B>(&grad, rows));
+        let (gamma, beta) = (gamma.clone(), beta.clone());
+        let a = norm::<B>(x.clone(), gamma.clone(), beta);
+        let a = B::float_cast(a, compute_dtype::<B>(&grad));
+        let (da, d_weight, d_bias) = map_backward::<B>(a, weight.clone(), grad);
+        let da = B::float_cast(da, FloatDType::F32);
+        let (dx, d_gamma, d_beta) = norm_backward::<B>(x, gamma, da);
+        (dx, [d_gamma, d_beta, d_weight, d_bias])
+    });
+    let (dx, [d_gamma, d_beta, d_weight, d_bias]) = joined::<B, 4>(parts);
     (dx, d_gamma, d_beta, d_weight, d_bias)
 }
 
@@ -82,10 +128,15 @@ pub(super) fn linear_onto_backward<B: Backend>(
     weight: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let grad = B::float_cast(grad, compute_dtype::<B>(&x));
-    let a = activated::<B>(x.clone(), activation);
-    let (da, d_weight, d_bias) = map_backward::<B>(a, weight, grad);
-    (activation_backward::<B>(x, activation, da), d_weight, d_bias)
+    let parts = parts(x.shape()[0], KEPT_ROWS).map(|rows| {
+        let (x, grad) = (of::<B>(&x, rows), of::<B>(&grad, rows));
+        let grad = B::float_cast(grad, compute_dtype::<B>(&x));
+        let a = activated::<B>(x.clone(), activation);
+        let (da, d_weight, d_bias) = map_backward::<B>(a, weight.clone(), grad);
+        (activation_backward::<B>(x, activation, da), [d_weight, d_bias])
+    });
+    let (dx, [d_weight, d_bias]) = joined::<B, 2>(parts);
+    (dx, d_weight, d_bias)
 }
 
 pub(super) fn attention<B: Backend>(
@@ -93,11 +144,27 @@ pub(super) fn attention<B: Backend>(
     heads: usize,
     causal: bool,
 ) -> FloatTensor<B> {
-    let [q, k, v] = split::<B>(qkv, heads);
-    merge::<B>(product::<B>(probabilities::<B>(q, k, causal), v))
+    let parts = samples(&qkv, heads).map(|samples| {
+        let [q, k, v] = split::<B>(of::<B>(&qkv, samples), heads);
+        merge::<B>(product::<B>(probabilities::<B>(q, k, causal), v))
+    });
+    B::float_cat(parts.collect(), 0)
 }
 
 pub(super) fn attention_backward<B: Backend>(
+    qkv: FloatTensor<B>,
+    heads: usize,
+    causal: bool,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let parts = samples(&qkv, heads).map(|samples| {
+        part_backward::<B>(of::<B>(&qkv, samples), heads, causal, of::<B>(&grad, samples))
+    });
+    B::float_cat(parts.collect(), 0)
+}
+
+/// [`attention_backward`] of some samples.
+fn part_backward<B: Backend>(
     qkv: FloatTensor<B>,
     heads: usize,
     causal: bool,
@@ -119,6 +186,53 @@ pub(super) fn attention_backward<B: Backend>(
     let dq = product::<B>(ds.clone(), k);
     let dk = product::<B>(turned::<B>(ds), q);
     B::float_cat([dq, dk, dv].map(merge::<B>).into(), 2)
+}
+
+/// Rows whose intermediate results are alive at a time in a backward.
+const KEPT_ROWS: usize = 4096;
+
+/// Scores that are alive at a time in an attention, in values.
+const KEPT_SCORES: usize = 8 << 20;
+
+/// `0..total` in even parts of at most `most`.
+pub(super) fn parts(total: usize, most: usize) -> impl Iterator<Item = [usize; 2]> {
+    let size = total.div_ceil(total.div_ceil(most));
+    (0..total).step_by(size).map(move |first| [first, (first + size).min(total)])
+}
+
+/// The samples of `qkv [b, n, 3w]` in parts whose scores are few enough.
+fn samples<T: TensorMetadata>(qkv: &T, heads: usize) -> impl Iterator<Item = [usize; 2]> {
+    let [b, n, _] = dims(qkv);
+    parts(b, (KEPT_SCORES / (heads * n * n)).max(1))
+}
+
+/// A part of a tensor's first dimension; all of it is no copy.
+fn of<B: Backend>(x: &FloatTensor<B>, [first, end]: [usize; 2]) -> FloatTensor<B> {
+    match end - first == x.shape()[0] {
+        true => x.clone(),
+        false => B::float_slice(x.clone(), &[Slice::from(first..end)]),
+    }
+}
+
+/// Parts of a gradient side by side, and the sums of those that each part has a share in.
+fn joined<B: Backend, const N: usize>(
+    parts: impl Iterator<Item = (FloatTensor<B>, [FloatTensor<B>; N])>,
+) -> (FloatTensor<B>, [FloatTensor<B>; N]) {
+    let mut dx = Vec::new();
+    let sums = parts.map(|(part, shares)| {
+        dx.push(part);
+        shares
+    });
+    let sums = sums.reduce(|sums, shares| {
+        let mut shares = shares.into_iter();
+        sums.map(|sum| B::float_add(sum, shares.next().expect("as many shares as sums")))
+    });
+    let sums = sums.expect("a batch has rows");
+    let dx = match dx.len() {
+        1 => dx.remove(0),
+        _ => B::float_cat(dx, 0),
+    };
+    (dx, sums)
 }
 
 /// Rows of mean 0 and variance 1, and the factor on each row, `[r, 1]`.
@@ -232,6 +346,12 @@ fn product<B: Backend>(a: FloatTensor<B>, b: FloatTensor<B>) -> FloatTensor<B> {
 /// The transpose of the last two dimensions.
 fn turned<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     B::float_transpose(x)
+}
+
+/// `[r]` to `[r, 1]`.
+fn column<B: Backend>(vector: IntTensor<B>) -> IntTensor<B> {
+    let r = vector.shape()[0];
+    B::int_reshape(vector, Shape::from([r, 1]))
 }
 
 /// `[w]` to `[1, w]`.

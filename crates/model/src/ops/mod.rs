@@ -14,6 +14,7 @@
 mod attention_at;
 mod backend;
 mod composed;
+mod dtypes;
 mod flex;
 mod matmul;
 mod tape;
@@ -22,11 +23,13 @@ mod tests;
 
 pub use attention_at::attention_at;
 pub use backend::BlockOps;
+pub(crate) use dtypes::used;
+pub use dtypes::{Used, take_used};
 pub use matmul::{MatmulDtypes, matmul, take_matmul_dtypes};
 
 use crate::config::Activation;
 use burn::backend::Dispatch;
-use burn::tensor::{FloatDType, Tensor};
+use burn::tensor::{FloatDType, Int, Tensor};
 
 /// Added to a layer norm's variance (PyTorch's default, and CLIP's).
 const EPSILON: f64 = 1e-5;
@@ -37,8 +40,26 @@ const EPSILON: f64 = 1e-5;
 pub fn layer_norm<const D: usize>(x: Tensor<D>, gamma: Tensor<1>, beta: Tensor<1>) -> Tensor<D> {
     let dims = x.dims();
     let rows = x.reshape([-1, dims[D - 1] as i64]); // [r, w]
+    let reads = rows.dtype();
     let y = Dispatch::norm(rows.into_dispatch(), gamma.into_dispatch(), beta.into_dispatch());
-    Tensor::<2>::from_dispatch(y).reshape(dims)
+    used("layer_norm", reads, Tensor::<2>::from_dispatch(y)).reshape(dims)
+}
+
+/// Rows of a table, `[v, w]` and `[r]` to `[r, w]`, in the table's dtype. A row may be taken more than
+/// once: its gradient is the sum, added up in the order of `index`.
+pub fn take_rows(table: Tensor<2>, index: Tensor<1, Int>) -> Tensor<2> {
+    let reads = table.dtype();
+    let rows = Dispatch::take_rows(table.into_dispatch(), index.into_dispatch());
+    used("take_rows", reads, Tensor::from_dispatch(rows))
+}
+
+/// Mean cross-entropy of rows of logits, `[r, m]` f32, whose right classes are `labels [r]`: `[1]`.
+///
+/// One node of the tape, which keeps the logits and computes their softmax again.
+pub fn cross_entropy(logits: Tensor<2>, labels: Tensor<1, Int>) -> Tensor<1> {
+    let reads = logits.dtype();
+    let mean = Dispatch::cross_entropy(logits.into_dispatch(), labels.into_dispatch());
+    used("cross_entropy", reads, Tensor::from_dispatch(mean))
 }
 
 /// `layer_norm(x) @ weight + bias` in `compute`, `[r, k] -> [r, m]`.
@@ -52,14 +73,16 @@ pub fn norm_linear(
     bias: Tensor<1>,
     compute: FloatDType,
 ) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::norm_linear(
+    let reads = x.dtype();
+    let y = Dispatch::norm_linear(
         x.into_dispatch(),
         gamma.into_dispatch(),
         beta.into_dispatch(),
         weight.into_dispatch(),
         bias.into_dispatch(),
         compute,
-    ))
+    );
+    used("norm_linear", reads, Tensor::from_dispatch(y))
 }
 
 /// `residual + activation(x) @ weight + bias`, `[r, k]` onto `[r, m]`.
@@ -73,13 +96,15 @@ pub fn linear_onto(
     weight: Tensor<2>,
     bias: Tensor<1>,
 ) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::linear_onto(
+    let reads = x.dtype();
+    let y = Dispatch::linear_onto(
         residual.into_dispatch(),
         x.into_dispatch(),
         activation,
         weight.into_dispatch(),
         bias.into_dispatch(),
-    ))
+    );
+    used("linear_onto", reads, Tensor::from_dispatch(y))
 }
 
 /// [`linear_onto`] for its backward alone: the root of a tape on which the gradient at its result is
@@ -108,5 +133,7 @@ pub fn linear_onto_root(
 /// `qkv [b, n, 3w]` holds queries, keys and values side by side in the compute dtype; the result is
 /// `[b, n, w]` in the same dtype. Products run in it, the softmax in f32.
 pub fn attention(qkv: Tensor<3>, heads: usize, causal: bool) -> Tensor<3> {
-    Tensor::from_dispatch(Dispatch::self_attention(qkv.into_dispatch(), heads, causal))
+    let reads = qkv.dtype();
+    let y = Dispatch::self_attention(qkv.into_dispatch(), heads, causal);
+    used("attention", reads, Tensor::from_dispatch(y))
 }

@@ -8,8 +8,8 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, NodeGuard, Ops, OpsKind};
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend};
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 use burn::tensor::FloatDType;
 
 type Tracked<B, C> = FloatTensor<Autodiff<B, C>>;
@@ -20,6 +20,19 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         let (beta, beta_node) = beta.into_parts();
         let y = B::norm(x.clone(), gamma.clone(), beta);
         put::<B, C, _, 3>(Norm, [x_node, gamma_node, beta_node], (x, gamma), y)
+    }
+
+    fn take_rows(table: Tracked<B, C>, index: IntTensor<B>) -> Tracked<B, C> {
+        let (table, node) = table.into_parts();
+        let rows = table.shape()[0];
+        let y = B::take_rows(table, index.clone());
+        put::<B, C, _, 1>(TakeRows, [node], (rows, index), y)
+    }
+
+    fn cross_entropy(logits: Tracked<B, C>, labels: IntTensor<B>) -> Tracked<B, C> {
+        let (logits, node) = logits.into_parts();
+        let y = B::cross_entropy(logits.clone(), labels.clone());
+        put::<B, C, _, 1>(CrossEntropy, [node], (logits, labels), y)
     }
 
     fn norm_linear(
@@ -95,6 +108,34 @@ impl<B: BlockOps> Backward<B, 3> for Norm {
         let (x, gamma) = ops.state;
         let (dx, d_gamma, d_beta) = B::norm_backward(x, gamma, grad);
         give::<B, 3>(grads, parents, [dx, d_gamma, d_beta]);
+    }
+}
+
+#[derive(Debug)]
+struct TakeRows;
+
+impl<B: BlockOps> Backward<B, 1> for TakeRows {
+    type State = (usize, IntTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (rows, index) = ops.state;
+        give::<B, 1>(grads, parents, [B::take_rows_backward(rows, index, grad)]);
+    }
+}
+
+#[derive(Debug)]
+struct CrossEntropy;
+
+impl<B: BlockOps> Backward<B, 1> for CrossEntropy {
+    type State = (FloatTensor<B>, IntTensor<B>);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (logits, labels) = ops.state;
+        give::<B, 1>(grads, parents, [B::cross_entropy_backward(logits, labels, grad)]);
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{BlockOps, composed};
 use crate::config::Activation;
 use burn::backend::flex::FlexTensor;
-use burn::backend::ops::FloatTensorOps;
+use burn::backend::ops::{FloatTensorOps, IntTensorOps};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, AutodiffBackend, Flex, TensorMetadata};
 use burn::tensor::{FloatDType, TensorData};
@@ -73,6 +73,92 @@ fn linear_onto() {
                 tolerance,
             );
         }
+    }
+}
+
+#[test]
+fn rows_of_a_table() {
+    let index = || FlexTensor::from_data(TensorData::from([3_i32, 0, 3, 6, 3]));
+    check(
+        &[(&[7, 5], FloatDType::F32)],
+        |[table]| Tape::take_rows(table, index()),
+        |[table]| Tape::float_select(table, 0, index()),
+        |_, grad| [composed::take_rows_backward::<Flex>(7, index(), grad)],
+        F32,
+    );
+}
+
+#[test]
+fn cross_entropy() {
+    let labels = || FlexTensor::from_data(TensorData::from([2_i64, 0, 1, 2]));
+    let column = || Flex::int_reshape(labels(), [4, 1].into());
+    check(
+        &[(&[4, 3], FloatDType::F32)],
+        |[logits]| Tape::cross_entropy(logits, labels()),
+        |[logits]| {
+            let exp = Tape::float_exp(logits.clone());
+            let log_sum = Tape::float_log(Tape::float_sum_dim(exp, 1));
+            let right = Tape::float_gather(1, logits, column());
+            Tape::float_mean(Tape::float_sub(log_sum, right))
+        },
+        |[logits], grad| [composed::cross_entropy_backward::<Flex>(logits, labels(), grad)],
+        F32,
+    );
+}
+
+/// The composed backwards take rows and samples in parts when there are many.
+#[test]
+fn parts_cover_everything_once() {
+    assert_eq!(composed::parts(10, 4).collect::<Vec<_>>(), [[0, 4], [4, 8], [8, 10]]);
+    assert_eq!(composed::parts(4, 4).collect::<Vec<_>>(), [[0, 4]]);
+    let (heads, n) = (2, 1500); // more scores than are kept: a sample at a time
+    check(
+        &[(&[2, n, 3 * 4], FloatDType::F32)],
+        |[qkv]| Tape::self_attention(qkv, heads, true),
+        |[qkv]| composed::attention::<Tape>(qkv, heads, true),
+        |[qkv], grad| [composed::attention_backward::<Flex>(qkv, heads, true, grad)],
+        2.0 * F32,
+    );
+    let (f32, rows) = (FloatDType::F32, 4100);
+    check(
+        &[(&[rows, 3], f32), (&[rows, 4], f32), (&[4, 3], f32), (&[3], f32)],
+        |[residual, x, w, b]| Tape::linear_onto(residual, x, None, w, b),
+        |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, None, w, b),
+        |[_, x, w, _], grad| {
+            let (dx, dw, db) = composed::linear_onto_backward::<Flex>(x, None, w, grad.clone());
+            [grad, dx, dw, db]
+        },
+        1e-5, // sums of thousands of terms
+    );
+}
+
+/// The large-weight path: slices of the gradient over all rows.
+#[test]
+fn a_large_weight() {
+    for (compute, tolerance) in [(FloatDType::F32, F32), (FloatDType::F16, F16)] {
+        let f32 = FloatDType::F32;
+        let act = Some(Activation::QuickGelu);
+        check(
+            &[(&[ROWS, 300], f32), (&[ROWS, 500], compute), (&[500, 300], f32), (&[300], f32)],
+            |[residual, x, w, b]| Tape::linear_onto(residual, x, act, w, b),
+            |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, act, w, b),
+            |[_, x, w, _], grad| {
+                let (dx, dw, db) = composed::linear_onto_backward::<Flex>(x, act, w, grad.clone());
+                [grad, dx, dw, db]
+            },
+            tolerance,
+        );
+        check(
+            &[(&[ROWS, 300], f32), (&[300], f32), (&[300], f32), (&[300, 500], f32), (&[500], f32)],
+            |[x, gamma, beta, w, b]| Tape::norm_linear(x, gamma, beta, w, b, compute),
+            |[x, gamma, beta, w, b]| composed::norm_linear::<Tape>(x, gamma, beta, w, b, compute),
+            |[x, gamma, beta, w, _], grad| {
+                let (dx, d_gamma, d_beta, dw, db) =
+                    composed::norm_linear_backward::<Flex>(x, gamma, beta, w, grad);
+                [dx, d_gamma, d_beta, dw, db]
+            },
+            tolerance,
+        );
     }
 }
 

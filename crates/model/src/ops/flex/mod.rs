@@ -57,6 +57,21 @@ impl BlockOps for Flex {
         (tensor(dx, &x.shape()), vector(grads.gamma), vector(grads.beta))
     }
 
+    fn take_rows_backward(rows: usize, index: Tensor, grad: Tensor) -> Tensor {
+        let [index, grad] = [index, grad].map(contiguous);
+        match grad.dtype() {
+            DType::F32 => {
+                let w = grad.shape()[1];
+                let mut sums = vec![0.0; rows * w];
+                for (row, grad) in indices(&index).zip(slice::<f32>(&grad).chunks_exact(w)) {
+                    math::add_rows(&mut sums[row * w..(row + 1) * w], grad);
+                }
+                tensor(sums, &[rows, w])
+            }
+            _ => composed::take_rows_backward::<Flex>(rows, index, grad),
+        }
+    }
+
     fn norm_linear(
         x: Tensor,
         gamma: Tensor,
@@ -154,6 +169,18 @@ fn contiguous(tensor: Tensor) -> Tensor {
 fn slice<T: Compute>(tensor: &Tensor) -> &[T] {
     let dtype = tensor.dtype();
     T::slice(tensor).unwrap_or_else(|| panic!("{dtype:?} instead of {:?}", T::dtype()))
+}
+
+/// Whole numbers of a tensor that [`contiguous`] returned.
+///
+/// # Panics
+/// If the tensor is neither i32 nor i64, which are what burn makes: a broken invariant.
+fn indices(tensor: &Tensor) -> Box<dyn Iterator<Item = usize> + '_> {
+    match (tensor.as_slice::<i32>(), tensor.as_slice::<i64>()) {
+        (Some(values), _) => Box::new(values.iter().map(|i| *i as usize)),
+        (_, Some(values)) => Box::new(values.iter().map(|i| *i as usize)),
+        _ => panic!("{:?} are no indices", tensor.dtype()),
+    }
 }
 
 fn matrix(weight: &Tensor) -> Weight<'_> {
