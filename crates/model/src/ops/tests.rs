@@ -19,6 +19,10 @@ type Tracked = FloatTensor<Tape>;
 const F32: f32 = 1e-6;
 /// Products are rounded to f16 at other places.
 const F16: f32 = 4e-3;
+/// The same with 3 bits less.
+const BF16: f32 = 3.2e-2;
+const DTYPES: [(FloatDType, f32); 3] =
+    [(FloatDType::F32, F32), (FloatDType::F16, F16), (FloatDType::BF16, BF16)];
 
 /// More than one block of rows and more than one part, none of them even.
 const ROWS: usize = 300;
@@ -39,7 +43,7 @@ fn norm() {
 
 #[test]
 fn norm_linear() {
-    for (compute, tolerance) in [(FloatDType::F32, F32), (FloatDType::F16, F16)] {
+    for (compute, tolerance) in DTYPES {
         let f32 = FloatDType::F32;
         check(
             &[(&[ROWS, 33], f32), (&[33], f32), (&[33], f32), (&[33, 50], f32), (&[50], f32)],
@@ -58,7 +62,7 @@ fn norm_linear() {
 #[test]
 fn linear_onto() {
     let activations = [None, Some(Activation::QuickGelu), Some(Activation::Gelu)];
-    for (compute, tolerance) in [(FloatDType::F32, F32), (FloatDType::F16, F16)] {
+    for (compute, tolerance) in DTYPES {
         for act in activations {
             let f32 = FloatDType::F32;
             check(
@@ -135,7 +139,7 @@ fn parts_cover_everything_once() {
 /// The large-weight path: slices of the gradient over all rows.
 #[test]
 fn a_large_weight() {
-    for (compute, tolerance) in [(FloatDType::F32, F32), (FloatDType::F16, F16)] {
+    for (compute, tolerance) in DTYPES {
         let f32 = FloatDType::F32;
         let act = Some(Activation::QuickGelu);
         check(
@@ -164,7 +168,7 @@ fn a_large_weight() {
 
 #[test]
 fn self_attention() {
-    for (compute, tolerance) in [(FloatDType::F32, F32), (FloatDType::F16, F16)] {
+    for (compute, tolerance) in DTYPES {
         for causal in [false, true] {
             check(
                 &[(&[3, 21, 3 * 15], compute)],

@@ -1,7 +1,7 @@
 //! The dtypes that the fused kernels compute in, and scratch memory.
 
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{DType, Element, TensorData, f16};
+use burn::tensor::{DType, Element, TensorData, bf16, f16};
 use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -9,8 +9,8 @@ use std::cell::Cell;
 
 /// A dtype of activations: stored in it, multiplied in it with sums in f32.
 ///
-/// An f16 product is computed by the f32 kernel on f16 values: they are exact in f32, so that the
-/// result is the one of f16 hardware that accumulates in f32.
+/// A product in 16 bits is computed by the f32 kernel on 16-bit values: they are exact in f32, so that
+/// the result is the one of hardware that accumulates in f32.
 pub(super) trait Compute: Element + Send + Sync {
     const ZERO: Self;
 
@@ -56,32 +56,39 @@ impl Compute for f32 {
     }
 }
 
-impl Compute for f16 {
-    const ZERO: Self = f16::ZERO;
+/// The 16-bit dtypes differ in nothing but their conversions.
+macro_rules! compute_in_16_bits {
+    ($half:ty) => {
+        impl Compute for $half {
+            const ZERO: Self = <$half>::ZERO;
 
-    fn slice(tensor: &FlexTensor) -> Option<&[Self]> {
-        tensor.as_slice()
-    }
+            fn slice(tensor: &FlexTensor) -> Option<&[Self]> {
+                tensor.as_slice()
+            }
 
-    fn read<'a>(src: &'a [Self], scratch: &'a mut [f32]) -> &'a [f32] {
-        src.convert_to_f32_slice(scratch);
-        scratch
-    }
+            fn read<'a>(src: &'a [Self], scratch: &'a mut [f32]) -> &'a [f32] {
+                src.convert_to_f32_slice(scratch);
+                scratch
+            }
 
-    fn write(dst: &mut [Self], scratch: &mut [f32], fill: impl FnOnce(&mut [f32])) {
-        fill(scratch);
-        dst.convert_from_f32_slice(scratch);
-    }
+            fn write(dst: &mut [Self], scratch: &mut [f32], fill: impl FnOnce(&mut [f32])) {
+                fill(scratch);
+                dst.convert_from_f32_slice(scratch);
+            }
 
-    fn round(values: &mut [f32]) {
-        let mut rounded = [f16::ZERO; 64]; // small enough for the first-level cache
-        for values in values.chunks_mut(rounded.len()) {
-            let rounded = &mut rounded[..values.len()];
-            rounded.convert_from_f32_slice(values);
-            rounded.convert_to_f32_slice(values);
+            fn round(values: &mut [f32]) {
+                let mut rounded = [<$half>::ZERO; 64]; // small enough for the first-level cache
+                for values in values.chunks_mut(rounded.len()) {
+                    let rounded = &mut rounded[..values.len()];
+                    rounded.convert_from_f32_slice(values);
+                    rounded.convert_to_f32_slice(values);
+                }
+            }
         }
-    }
+    };
 }
+compute_in_16_bits!(f16);
+compute_in_16_bits!(bf16);
 
 /// An f32 parameter as this dtype holds it.
 pub(super) fn rounded<T: Compute>(parameter: &[f32]) -> Cow<'_, [f32]> {

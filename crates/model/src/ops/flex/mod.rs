@@ -1,4 +1,4 @@
-//! Fused kernels of the CPU backend, in f32 and f16; other dtypes take the composed operations.
+//! Fused kernels of the CPU backend, in f32, f16 and bf16; f64 takes the composed operations.
 //!
 //! Work is cut by shape alone and sums are added in a fixed order: results depend on no number of
 //! threads.
@@ -20,7 +20,7 @@ use crate::config::Activation;
 use attention::Heads;
 use burn::backend::flex::FlexTensor as Tensor;
 use burn::backend::{Flex, TensorMetadata};
-use burn::tensor::{DType, FloatDType, f16};
+use burn::tensor::{DType, FloatDType, bf16, f16};
 use compute::{Compute, tensor};
 use linear::Weight;
 use norm::Norm;
@@ -37,6 +37,11 @@ macro_rules! by_dtype {
             DType::F16 => {
                 type $T = f16;
                 record(DType::F16);
+                $fused
+            }
+            DType::BF16 => {
+                type $T = bf16;
+                record(DType::BF16);
                 $fused
             }
             _ => $composed,
