@@ -96,7 +96,7 @@ pub(super) fn rounded<T: Compute>(parameter: &[f32]) -> Cow<'_, [f32]> {
         DType::F32 => Cow::Borrowed(parameter),
         _ => {
             let mut values = parameter.to_vec();
-            T::round(&mut values);
+            values.par_chunks_mut(16 * 1024).for_each(T::round);
             Cow::Owned(values)
         }
     }

@@ -62,6 +62,23 @@ impl<T: Compute> ResultGrad<'_, T> {
             Self::ToRound(grad) => T::nearest(&grad[elements], scratch),
         }
     }
+
+    /// The same on all cores, so many elements at a time.
+    fn read_in_blocks<'s>(
+        &'s self,
+        elements: Range<usize>,
+        scratch: &'s mut [f32],
+        block: usize,
+    ) -> &'s [f32] {
+        if scratch.is_empty() {
+            return self.read(elements, scratch);
+        }
+        scratch.par_chunks_mut(block).enumerate().for_each(|(i, scratch)| {
+            let first = elements.start + i * block;
+            self.read(first..first + scratch.len(), scratch);
+        });
+        scratch
+    }
 }
 
 /// Goes over blocks of the rows of `dx [r, k]`, filled by `block`, and sums up the map's gradients.
@@ -132,8 +149,8 @@ fn large<T: Compute, D: Send, S: Send + Default>(
         let (first, count) = (i * kept, dx.len() / k);
         let a = &mut a[..dx.len()];
         let dy_scratch = &mut dy_scratch[..grad.scratch(count * m)];
-        let dy = grad.read(first * m..(first + count) * m, dy_scratch);
         let rows = block_rows(count);
+        let dy = grad.read_in_blocks(first * m..(first + count) * m, dy_scratch, rows * m);
         let blocks = dx.par_chunks_mut(rows * k).zip(a.par_chunks_mut(rows * k)).enumerate();
         let blocks = blocks.map(|(i, (dx, a))| {
             let (own_first, count) = (i * rows, dx.len() / k);
@@ -169,10 +186,12 @@ impl MapGrads {
         let (k, r) = (self.weight.len() / m, dy.len() / m);
         let slice = k.div_ceil(SLICES).max(SLICE);
         let slices = self.weight.par_chunks_mut(slice * m).enumerate();
-        slices.for_each(|(i, out)| {
-            let a = Matrix::strided(&a[i * slice..], r, out.len() / m, k); // [r, slice]
-            product(out, m, Into::Increased, a.t(), Matrix::new(dy, m));
-        });
-        add_rows(&mut self.bias, dy);
+        let weight = || {
+            slices.for_each(|(i, out)| {
+                let a = Matrix::strided(&a[i * slice..], r, out.len() / m, k); // [r, slice]
+                product(out, m, Into::Increased, a.t(), Matrix::new(dy, m));
+            });
+        };
+        rayon::join(weight, || add_rows(&mut self.bias, dy));
     }
 }
