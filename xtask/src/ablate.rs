@@ -3,7 +3,6 @@
 //! The command can be stopped and called again at any time: what is done is left alone, what was
 //! interrupted goes on from its checkpoint, what failed is kept aside and tried again.
 
-mod cell;
 mod child;
 mod command;
 mod data;

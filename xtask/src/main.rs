@@ -13,9 +13,11 @@
 )]
 
 mod ablate;
+mod cell;
 mod ci;
 mod halt;
 mod parity;
+mod python;
 mod workspace;
 
 use std::process::ExitCode;

@@ -1,31 +1,26 @@
 //! `cargo xtask parity`: our CLIP against three PyTorch implementations, at the size of ViT-B/16.
 //!
 //! `xtask/parity/parity.py` measures, from weights files as each of them writes, with our side in the
-//! example `parity` of `tbps-model`; here is where its Python comes from, and what the measurements
-//! have to keep to.
+//! example `parity` of `tbps-model`; here is what the measurements have to keep to.
 
 mod judge;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::halt::Halt;
+use crate::python::{Python, succeed};
 use crate::workspace;
 use judge::Measured;
 
 /// Where the packages come from, and where the measurements go.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Python 3 that has the packages of xtask/parity/requirements.txt already
-    #[arg(long, value_name = "PATH")]
-    python: Option<PathBuf>,
-    /// Where to install them otherwise [default: parity/venv in the target directory]
-    #[arg(long, value_name = "DIR", conflicts_with = "python")]
-    venv: Option<PathBuf>,
+    #[command(flatten)]
+    python: Python,
     /// Where to write the measurements [default: parity/parity.json in the target directory]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -39,14 +34,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let root = workspace::root()?;
     let work = workspace::target_dir(&root)?.join("parity");
     fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
-    let python = match &options.python {
-        Some(python) if !python.is_file() => {
-            let shown = python.display();
-            return Err(Halt::usage(format!("--python {shown} is no file: name an interpreter")));
-        }
-        Some(python) => std::path::absolute(python)?,
-        None => install(&root, options.venv.as_ref().unwrap_or(&work.join("venv")))?,
-    };
+    let requirements = root.join("xtask/parity/requirements.txt");
+    let python = options.python.interpreter(&work.join("venv"), &requirements)?;
     // With the app's features of burn, so that one build of it serves both.
     let args = "build --release --package tbps --package tbps-model --example parity";
     let args: Vec<String> = args.split(' ').map(String::from).collect();
@@ -67,26 +56,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let misses = measured.misses();
     if !misses.is_empty() {
         bail!("{} of the bars missed: {}", misses.len(), misses.join("; "));
-    }
-    Ok(())
-}
-
-/// A virtual environment with the pinned packages; returns its interpreter.
-fn install(root: &Path, venv: &Path) -> Result<PathBuf> {
-    eprintln!("installing PyTorch and the three implementations into {}", venv.display());
-    succeed(Command::new("python3").args(["-m", "venv"]).arg(venv), "python3 -m venv")?;
-    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-    let python = std::path::absolute(venv.join(folder).join("python"))?;
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
-    succeed(pip.arg(root.join("xtask/parity/requirements.txt")), "pip install")?;
-    Ok(python)
-}
-
-fn succeed(command: &mut Command, name: &str) -> Result<()> {
-    let status = command.status().with_context(|| format!("{name} cannot be started"))?;
-    if !status.success() {
-        bail!("{name} failed, {status}; its message is above");
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::cell::Cell;
 use super::plan::Plan;
+use crate::cell::Cell;
 use crate::halt::Halt;
 
 const MIB: u64 = 1 << 20;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Options;
-use super::cell::{AXIS_KEYS, Cell};
 use super::preset::Preset;
+use crate::cell::{AXIS_KEYS, Cell};
 use crate::halt::Halt;
 
 /// A matrix that makes sense; paths are absolute.

@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// Mixed precision: f16 matmuls with a loss scaler over f32 parameters.
-    amp: bool,
+    pub(crate) amp: bool,
     /// Exponential moving average of the weights, used for evaluation.
-    ema: bool,
+    pub(crate) ema: bool,
     /// Recomputation of each block's activations in the backward pass ("gradient checkpointing").
-    gc: bool,
+    pub(crate) gc: bool,
 }
 
 /// The keys that the matrix sets itself, which `--set` must therefore leave alone.
@@ -33,12 +33,22 @@ impl Cell {
         parts.concat()
     }
 
+    /// The compute dtype's policy, as the configuration names it.
+    pub(crate) fn precision(self) -> &'static str {
+        if self.amp { "amp-fp16" } else { "fp32" }
+    }
+
+    /// What the backward pass runs again, as the configuration names it.
+    pub(crate) fn recompute(self) -> &'static str {
+        if self.gc { "block" } else { "off" }
+    }
+
     /// The `--set` values, as TOML, that make a training this cell with this seed.
     pub(crate) fn settings(self, seed: u64) -> [String; 4] {
         [
-            format!("precision=\"{}\"", if self.amp { "amp-fp16" } else { "fp32" }),
+            format!("precision=\"{}\"", self.precision()),
             format!("ema.enabled={}", self.ema),
-            format!("recompute=\"{}\"", if self.gc { "block" } else { "off" }),
+            format!("recompute=\"{}\"", self.recompute()),
             format!("seed={seed}"),
         ]
     }
