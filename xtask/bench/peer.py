@@ -12,6 +12,7 @@ clipped gradient norm, and timm's EMA with foreach operations.
 import argparse
 import importlib.metadata
 import json
+import platform
 import resource
 import sys
 import time
@@ -40,7 +41,7 @@ def main():
     started = time.perf_counter()
     saved_bytes = case.warm_up()
     answer(
-        versions={name: importlib.metadata.version(name) for name in PACKAGES},
+        versions=versions(),
         device_name=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         threads=torch.get_num_threads(),
         num_parameters=sum(p.numel() for p in case.model.parameters()),
@@ -160,6 +161,11 @@ def batch(size, caption_length):
 def synchronise(device):
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def versions():
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **packages}
 
 
 def device_memory(device):

@@ -1,10 +1,9 @@
 //! `cargo xtask`: the tasks around the `tbps` binary, one module per command.
 //!
-//! `ablate` trains the eight-cell matrix and reports it; `parity` compares the model with PyTorch;
-//! `ci` checks the workspace. This crate
-//! depends on none of ours and not on burn, so it builds in seconds: it starts `tbps` processes,
-//! looks whether a `summary.json` is there and what its status is, and leaves every score and table
-//! to `tbps report`.
+//! `ablate` trains the eight-cell matrix and reports it; `parity` compares the model with PyTorch,
+//! `bench` its speed and memory; `ci` checks the workspace. This crate depends on none of ours and not
+//! on burn, so it builds in seconds: it starts `tbps` processes, looks whether a `summary.json` is
+//! there and what its status is, and leaves every score and table to `tbps report`.
 
 #![expect(
     clippy::print_stdout,
@@ -13,6 +12,7 @@
 )]
 
 mod ablate;
+mod bench;
 mod cell;
 mod ci;
 mod halt;
@@ -34,6 +34,9 @@ enum Task {
     Ablate(ablate::Options),
     /// Compare our CLIP with open_clip, transformers and OpenAI's code at the size of ViT-B/16
     Parity(parity::Options),
+    /// Time train steps and the encoding of images at the size of ViT-B/16, beside PyTorch's
+    #[command(args_override_self = true)]
+    Bench(bench::Options),
     /// Check the workspace: formatting, crate edges, file sizes, lints, tests, documentation
     Ci(ci::Options),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     let ended = match Task::parse() {
         Task::Ablate(options) => ablate::run(options),
         Task::Parity(options) => parity::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Ci(options) => ci::run(&options),
     };
     match ended {

@@ -22,6 +22,11 @@ pub(crate) struct Python {
 }
 
 impl Python {
+    /// Whether the command line says anything about it.
+    pub(crate) fn is_given(&self) -> bool {
+        self.python.is_some() || self.venv.is_some()
+    }
+
     /// The interpreter to call: the given one, or that of a virtual environment, by default in
     /// `venv`, which is made and brought up to `requirements`.
     ///
