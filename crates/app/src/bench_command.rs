@@ -7,7 +7,6 @@
 
 use crate::cli::{BenchArgs, BenchWork};
 use crate::config::Config;
-use crate::device::DeviceName;
 use crate::failure::Failure;
 use crate::learner::{Net, image_size};
 use crate::memory::{MemoryRecord, Probe};
@@ -105,8 +104,25 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         tape_bytes: (tape_bytes > 0).then_some(tape_bytes),
         skipped_steps: case.optimizer.state().skipped_steps,
         loss: case.loss,
-        tf32: matches!(args.device, DeviceName::Cuda(_)),
+        tf32: rounds_f32(&case.device)?,
     })
+}
+
+/// Whether an f32 matrix product of the size of an MLP's rounds what enters it, as TF32 does: it has
+/// 10 bits behind the point, and 1 + 2^-12 needs 12.
+fn rounds_f32(device: &Device) -> Result<bool> {
+    let [rows, inner, columns] = [1544, 768, 3072]; // eight images of 193 tokens
+    let fine = 1.0 + 2f32.powi(-12);
+    // Every element of the product is the one product of two numbers that are not 0.
+    let mut left = vec![0.0; rows * inner];
+    left.chunks_mut(inner).for_each(|row| row[0] = fine);
+    let mut right = vec![0.0; inner * columns];
+    right[..columns].fill(1.0);
+    let left = Tensor::<2>::from_data(TensorData::new(left, [rows, inner]), device);
+    let right = Tensor::<2>::from_data(TensorData::new(right, [inner, columns]), device);
+    let product = left.matmul(right).into_data(); // [rows, columns]
+    let product = product.as_slice::<f32>().map_err(|e| anyhow!("the product is no f32: {e}"))?;
+    Ok(product.iter().any(|&element| element != fine))
 }
 
 /// What is timed, beside the model.
