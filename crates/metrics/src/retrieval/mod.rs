@@ -12,11 +12,14 @@
 
 mod rank;
 mod similarity;
+mod top_k;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use rank::{RowScore, rank_row};
+pub use similarity::normalise_rows;
+pub use top_k::{Hit, Rows, top_k};
 
 use crate::error::{MetricsError, Side};
 use similarity::Features;

@@ -23,10 +23,10 @@ impl Features {
         rows: usize,
         dim: usize,
     ) -> Result<Self, MetricsError> {
-        check_shape(side, values, rows, dim)?;
+        check_shape(side, values.len(), rows, dim)?;
         check_finite(side, values, dim)?;
         let mut unit = values.to_vec();
-        unit.par_chunks_exact_mut(dim).for_each(normalise);
+        normalise_rows(&mut unit, dim);
         let rows = Array2::from_shape_vec((rows, dim), unit);
         Ok(Self { rows: rows.expect("check_shape found rows x dim values") })
     }
@@ -43,12 +43,18 @@ impl Features {
     }
 }
 
-fn check_shape(side: Side, values: &[f32], rows: usize, dim: usize) -> Result<(), MetricsError> {
+/// Refuses a number of values that is not `rows` times `dim`, and a side without any.
+pub(super) fn check_shape(
+    side: Side,
+    values: usize,
+    rows: usize,
+    dim: usize,
+) -> Result<(), MetricsError> {
     if dim == 0 {
         return Err(MetricsError::ZeroWidth);
     }
-    if rows.checked_mul(dim) != Some(values.len()) {
-        return Err(MetricsError::FeatureLength { side, values: values.len(), rows, dim });
+    if rows.checked_mul(dim) != Some(values) {
+        return Err(MetricsError::FeatureLength { side, values, rows, dim });
     }
     if rows == 0 {
         return Err(MetricsError::Empty { side });
@@ -56,7 +62,8 @@ fn check_shape(side: Side, values: &[f32], rows: usize, dim: usize) -> Result<()
     Ok(())
 }
 
-fn check_finite(side: Side, values: &[f32], dim: usize) -> Result<(), MetricsError> {
+/// Refuses a value that is NaN or infinite.
+pub(super) fn check_finite(side: Side, values: &[f32], dim: usize) -> Result<(), MetricsError> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(at) => Err(MetricsError::NotFiniteFeature {
@@ -66,6 +73,15 @@ fn check_finite(side: Side, values: &[f32], dim: usize) -> Result<(), MetricsErr
             value: values[at],
         }),
     }
+}
+
+/// Divides each row of `values [rows, dim]` by its L2 norm; an all-zero row stays zero.
+///
+/// # Panics
+///
+/// When `dim` is 0.
+pub fn normalise_rows(values: &mut [f32], dim: usize) {
+    values.par_chunks_exact_mut(dim).for_each(normalise);
 }
 
 /// Divides a row by its norm, which is taken in f64 so that large finite features do not overflow.
