@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Write the features of images and texts under any weights.
     Embed(EmbedArgs),
+    /// Find people in images by a sentence or an image.
+    Search(Box<crate::search::SearchArgs>),
+    /// Show a page to search with, and answer its requests.
+    Serve(Box<crate::serve::ServeArgs>),
     /// Make, check or look at data.
     #[command(subcommand)]
     Data(DataCommand),
@@ -168,6 +172,24 @@ pub(crate) struct EvalArgs {
     /// `flex` (CPU) or `cuda[:index]`.
     #[arg(long, default_value = "flex", conflicts_with = "features")]
     pub(crate) device: DeviceName,
+}
+
+/// A split of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnySplit {
+    Train,
+    Val,
+    Test,
+}
+
+impl From<AnySplit> for tbps_data::SplitName {
+    fn from(split: AnySplit) -> Self {
+        match split {
+            AnySplit::Train => Self::Train,
+            AnySplit::Val => Self::Val,
+            AnySplit::Test => Self::Test,
+        }
+    }
 }
 
 /// Weights of a checkpoint.

@@ -19,7 +19,8 @@ const EXTENSIONS: [&str; 4] = ["bmp", "jpeg", "jpg", "png"];
 pub(crate) fn run(args: &EmbedArgs) -> Result<()> {
     require_creatable(&args.out)?;
     let images = args.images.as_deref().map(image_files).transpose()?.unwrap_or_default();
-    let texts = args.texts.as_deref().map(lines).transpose()?.unwrap_or_default();
+    let texts =
+        args.texts.as_deref().map(|file| lines(file, "--texts")).transpose()?.unwrap_or_default();
     let device = args.device.open()?;
     let source = ModelSource::open(&args.model, &device)?;
     let tokenizer = Tokenizer::new(source.model.text.vocab_size)?;
@@ -79,7 +80,8 @@ fn image_files(path: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-fn lines(path: &Path) -> Result<Vec<String>> {
+/// The lines of a UTF-8 file that the option `option` names, at least one.
+pub(crate) fn lines(path: &Path, option: &str) -> Result<Vec<String>> {
     let shown = path.display();
     let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
     let Ok(text) = String::from_utf8(bytes) else {
@@ -87,7 +89,7 @@ fn lines(path: &Path) -> Result<Vec<String>> {
     };
     let texts: Vec<String> = text.lines().map(str::to_owned).collect();
     match texts.is_empty() {
-        true => Err(Failure::usage(format!("--texts: {shown} is empty: write a text a line"))),
+        true => Err(Failure::usage(format!("{option}: {shown} is empty: write a text a line"))),
         false => Ok(texts),
     }
 }

@@ -32,15 +32,24 @@ impl Embedder<'_> {
         paths: &[PathBuf],
         progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<f32>> {
-        let ImageSize { height, width } = self.image_size;
         let mut features = Vec::new();
         for (batch, paths) in paths.chunks(self.batch_size).enumerate() {
             let pixels = load_images(paths, self.image_size, self.threads, self.cache)?;
-            let pixels = TensorData::new(pixels, [paths.len(), 3, height, width]);
-            let pixels = Tensor::from_data(pixels, self.device);
-            read(self.clip.encode_image(pixels, self.compute), &mut features)?;
+            features.extend(self.pixels(pixels)?);
             progress(batch * self.batch_size + paths.len());
         }
+        Ok(features)
+    }
+
+    /// Features of unit length, `[b, embed_dim]` row-major, of one batch of normalised pixels
+    /// `[b, 3, height, width]`.
+    pub(crate) fn pixels(&self, pixels: Vec<f32>) -> Result<Vec<f32>> {
+        let ImageSize { height, width } = self.image_size;
+        let rows = pixels.len() / self.image_size.num_elements();
+        let pixels = TensorData::new(pixels, [rows, 3, height, width]);
+        let pixels = Tensor::from_data(pixels, self.device);
+        let mut features = Vec::new();
+        read(self.clip.encode_image(pixels, self.compute), &mut features)?;
         Ok(features)
     }
 

@@ -17,6 +17,7 @@ mod eval_command;
 mod evaluate;
 mod failure;
 mod feed;
+mod index;
 mod learner;
 mod learner_metrics;
 mod memory;
@@ -31,6 +32,8 @@ mod renderer;
 mod report;
 mod run_dir;
 mod run_weights;
+mod search;
+mod serve;
 mod session;
 mod state;
 mod tower;
@@ -64,6 +67,8 @@ fn run(command: Command) -> Result<()> {
         }
         Command::Eval(args) => eval_command::run(&args),
         Command::Embed(args) => embed_command::run(&args),
+        Command::Search(args) => search::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Data(command) => data_commands::run(command),
         Command::Weights(command) => weights_commands::run(command),
         Command::Plan(args) => plan::run(&args),

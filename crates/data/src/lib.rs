@@ -32,7 +32,9 @@ pub use annotation::{
     CaptionRecord, Counts, Dataset, DatasetName, Fingerprint, ImageRecord, Split, SplitName,
 };
 pub use augment::AugmentConfig;
-pub use batch::{Batch, LoaderConfig, Sampler, TrainLoader, epoch_order, load_images};
+pub use batch::{
+    Batch, LoaderConfig, Sampler, TrainLoader, epoch_order, load_images, load_readable,
+};
 pub use error::{DataError, RecordFault};
 pub use image::{ImageSize, pixels};
 pub use tokenizer::Tokenizer;

@@ -202,6 +202,6 @@ fn provenance(report: &Report, words: &Words) -> String {
 }
 
 /// Text as HTML: what a run's files say is never markup.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

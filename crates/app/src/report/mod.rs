@@ -29,6 +29,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+pub(crate) use html::escape;
 pub(crate) use lang::Lang;
 pub(crate) use model::Report;
 

@@ -7,7 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::cache::{PixelCache, resized};
 use crate::error::DataError;
-use crate::image::{ImageSize, normalize};
+use crate::image::{ImageSize, normalize, pixels};
 
 /// Decodes, squashes and normalises images on `threads` threads: `[paths.len(), 3, height, width]`,
 /// in the order of the paths. What `cache` holds is not decoded.
@@ -38,6 +38,21 @@ pub fn load_images(
     });
     results.into_iter().collect::<Result<(), _>>()?;
     Ok(pixels)
+}
+
+/// As [`load_images`], but file by file: `[3, height, width]` of each, or why there is none.
+///
+/// # Errors
+///
+/// When the size is out of range or `threads` is 0.
+pub fn load_readable(
+    paths: &[PathBuf],
+    size: ImageSize,
+    threads: usize,
+) -> Result<Vec<Result<Vec<f32>, DataError>>, DataError> {
+    size.validate()?;
+    let load = |path: &PathBuf| pixels(path, size);
+    Ok(thread_pool(threads)?.install(|| paths.par_iter().map(load).collect()))
 }
 
 /// A pool of exactly `threads` threads.

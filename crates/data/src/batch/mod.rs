@@ -5,8 +5,8 @@ mod loader;
 mod sample;
 mod sampler;
 
-pub use load::load_images;
 pub(crate) use load::thread_pool;
+pub use load::{load_images, load_readable};
 pub use loader::{Batches, TrainLoader};
 pub use sampler::{Sampler, epoch_order, same_pid_pairs};
 

@@ -28,22 +28,31 @@ const MAX_ALLOC_BYTES: u64 = 512 << 20;
 /// 16,384 pixels a side and 512 MiB; all name the path.
 pub fn decode(path: &Path) -> Result<RgbImage, DataError> {
     let bytes = fs::read(path).map_err(DataError::io(path))?;
-    if jpeg::is_truncated(&bytes) {
-        return Err(DataError::Truncated { path: path.to_path_buf() });
+    decode_bytes(&bytes, path, MAX_ALLOC_BYTES)
+}
+
+/// Decodes the content of an image file in at most `max_bytes` of memory.
+///
+/// # Errors
+///
+/// As [`decode`]; `name` stands in for the path.
+pub fn decode_bytes(bytes: &[u8], name: &Path, max_bytes: u64) -> Result<RgbImage, DataError> {
+    if jpeg::is_truncated(bytes) {
+        return Err(DataError::Truncated { path: name.to_path_buf() });
     }
     let mut reader =
-        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(DataError::io(path))?;
-    reader.limits(limits());
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(DataError::io(name))?;
+    reader.limits(limits(max_bytes));
     let image =
-        reader.decode().map_err(|source| DataError::Decode { path: path.to_path_buf(), source })?;
+        reader.decode().map_err(|source| DataError::Decode { path: name.to_path_buf(), source })?;
     Ok(into_rgb8(image))
 }
 
-fn limits() -> Limits {
+fn limits(max_bytes: u64) -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE_PX);
     limits.max_image_height = Some(MAX_SIDE_PX);
-    limits.max_alloc = Some(MAX_ALLOC_BYTES);
+    limits.max_alloc = Some(max_bytes);
     limits
 }
 

@@ -4,6 +4,7 @@
 //! makes it the `f32` array `[3, height, width]` that CLIP's weights were trained on.
 
 mod decode;
+mod encode;
 mod jpeg;
 mod normalize;
 mod resize;
@@ -13,7 +14,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 pub use ::image::RgbImage;
-pub use decode::decode;
+pub use decode::{decode, decode_bytes};
+pub use encode::thumbnail;
 pub(crate) use normalize::TABLE;
 pub use normalize::{CLIP_MEAN, CLIP_STD, normalize};
 pub use resize::resize;
