@@ -1,6 +1,5 @@
 //! The command line.
 
-use crate::config::SplitName;
 use crate::device::DeviceName;
 use crate::failure::Failure;
 use crate::report::Lang;
@@ -148,9 +147,9 @@ pub(crate) struct EvalArgs {
     /// A run's directory.
     #[arg(long, conflicts_with = "features", required_unless_present = "features")]
     pub(crate) run: Option<PathBuf>,
-    /// What to evaluate on. Test is meant to be read once.
+    /// What to evaluate on. Test is meant to be read once; each reading is recorded in the run.
     #[arg(long, value_enum, conflicts_with = "features", required_unless_present = "features")]
-    pub(crate) split: Option<SplitName>,
+    pub(crate) split: Option<AnySplit>,
     /// Evaluates on this data set's folder instead of the run's own.
     #[arg(long, value_name = "DIR", conflicts_with = "features")]
     pub(crate) data: Option<PathBuf>,
@@ -169,6 +168,12 @@ pub(crate) struct EvalArgs {
     /// Writes the scores.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Writes the captions whose person was found last, with the images, as a page.
+    #[arg(long, value_name = "FILE", conflicts_with = "features")]
+    pub(crate) hardest: Option<PathBuf>,
+    /// How many captions that page has.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "hardest")]
+    pub(crate) hardest_count: usize,
     /// `flex` (CPU) or `cuda[:index]`.
     #[arg(long, default_value = "flex", conflicts_with = "features")]
     pub(crate) device: DeviceName,

@@ -1,14 +1,15 @@
 //! `tbps eval`: scores of a run's best checkpoint, or of anybody's features.
 
-use crate::cli::EvalArgs;
-use crate::config::SplitName;
+use crate::cli::{AnySplit, EvalArgs};
 use crate::dataset;
 use crate::evaluate::{EvalSet, Evaluation};
 use crate::failure::Failure;
+use crate::hardest;
 use crate::learner::Policy;
 use crate::pixel_cache;
 use crate::records::Percent;
-use crate::run_dir::{require_creatable, write_json};
+use crate::run_dir::{require_creatable, write_atomically, write_json};
+use crate::test_reads::TestReads;
 use crate::{print, run_weights};
 use anyhow::{Context, Result, bail, ensure};
 use safetensors::tensor::{Dtype, SafeTensors};
@@ -19,7 +20,7 @@ use tbps_metrics::retrieval::{self, Scores};
 use tbps_model::weights;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
-    for path in [&args.ranks, &args.json].into_iter().flatten() {
+    for path in [&args.ranks, &args.json, &args.hardest].into_iter().flatten() {
         require_creatable(path)?;
     }
     // What was evaluated on, where that is known.
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         let mut scores = json!({ "t2i": record(t2i), "i2t": record(i2t) });
         if let Some((dataset, split)) = source {
             scores["dataset"] = json!(dataset);
-            scores["split"] = json!(split);
+            scores["split"] = json!(tbps_data::SplitName::from(split));
         }
         write_json(path, &scores)?;
     }
@@ -51,7 +52,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
 }
 
 /// The scores of a run's best checkpoint, and the data set they are on.
-fn of_run(args: &EvalArgs, root: &Path, split: SplitName) -> Result<(Evaluation, DatasetName)> {
+///
+/// A reading of test is recorded in the run.
+fn of_run(args: &EvalArgs, root: &Path, split: AnySplit) -> Result<(Evaluation, DatasetName)> {
+    let record = (split == AnySplit::Test).then(|| TestReads::open(root)).transpose()?;
     let (config, file) = run_weights::best(root, args.which)?;
     let device = args.device.open()?;
     let dataset = match &args.data {
@@ -68,8 +72,20 @@ fn of_run(args: &EvalArgs, root: &Path, split: SplitName) -> Result<(Evaluation,
         }
     };
     let clip = config.model.init(config.seed, &device)?;
+    let sha256 = file.sha256;
     let clip = weights::load(clip, file.weights.tensors)?;
-    Ok((set.evaluate(&clip, Policy::new(&config).compute)?, dataset.name))
+    let (evaluation, features) = set.evaluate_whole(&clip, Policy::new(&config).compute)?;
+    if let Some(record) = record {
+        let Evaluation { t2i, i2t } = &evaluation;
+        let scores = json!({ "t2i": self::record(&t2i.scores), "i2t": self::record(&i2t.scores) });
+        record.add(args.which, &sha256, &dataset.root, &scores)?;
+    }
+    if let Some(path) = &args.hardest {
+        let t2i = &evaluation.t2i;
+        let page = hardest::page(&dataset, split.into(), features, t2i, args.hardest_count)?;
+        write_atomically(path, page.as_bytes())?;
+    }
+    Ok((evaluation, dataset.name))
 }
 
 /// Any model's features, from a safetensors file.

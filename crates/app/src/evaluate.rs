@@ -50,16 +50,12 @@ impl EvalSet {
     /// When the split has no records.
     pub(crate) fn new(
         dataset: &Dataset,
-        split: SplitName,
+        split: impl Into<tbps_data::SplitName>,
         tokenizer: &Tokenizer,
         config: &Config,
         device: &Device,
     ) -> Result<Self> {
-        let name = match split {
-            SplitName::Val => tbps_data::SplitName::Val,
-            SplitName::Test => tbps_data::SplitName::Test,
-        };
-        let split = dataset.split(name)?;
+        let split = dataset.split(split.into())?;
         let images = first(&split.images, config.eval.max_images);
         let captions = first(&split.captions, config.eval.max_queries);
         let texts: Vec<&str> = captions.iter().map(|c| c.text.as_str()).collect();
@@ -85,13 +81,24 @@ impl EvalSet {
 
     /// Embeds everything and ranks it.
     pub(crate) fn evaluate(&self, clip: &Clip, compute: FloatDType) -> Result<Evaluation> {
-        let Features { images, captions } = self.features(clip, compute)?;
+        Ok(self.evaluate_whole(clip, compute)?.0)
+    }
+
+    /// As [`EvalSet::evaluate`], with the features that were ranked.
+    pub(crate) fn evaluate_whole(
+        &self,
+        clip: &Clip,
+        compute: FloatDType,
+    ) -> Result<(Evaluation, Features)> {
+        let features = self.features(clip, compute)?;
+        let Features { images, captions } = &features;
         let dim = images.len() / self.images.len();
         let (image_pids, caption_pids) = (&self.image_pids, &self.caption_pids);
-        Ok(Evaluation {
-            t2i: retrieval::evaluate(&captions, caption_pids, &images, image_pids, dim)?,
-            i2t: retrieval::evaluate(&images, image_pids, &captions, caption_pids, dim)?,
-        })
+        let evaluation = Evaluation {
+            t2i: retrieval::evaluate(captions, caption_pids, images, image_pids, dim)?,
+            i2t: retrieval::evaluate(images, image_pids, captions, caption_pids, dim)?,
+        };
+        Ok((evaluation, features))
     }
 
     /// Features of every image and caption, batch by batch, without a tape.
@@ -108,6 +115,15 @@ impl EvalSet {
         };
         let images = embedder.images(&self.images, &mut |_| ())?;
         Ok(Features { images, captions: embedder.captions(&self.token_ids)? })
+    }
+}
+
+impl From<SplitName> for tbps_data::SplitName {
+    fn from(split: SplitName) -> Self {
+        match split {
+            SplitName::Val => Self::Val,
+            SplitName::Test => Self::Test,
+        }
     }
 }
 

@@ -29,6 +29,37 @@ fn a_checkpoint_scores_what_its_summary_says() {
 }
 
 #[test]
+fn a_reading_of_test_is_recorded_and_the_hardest_captions_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = trained(folder.path(), "run", &[]);
+    let eval = |split: &str| {
+        let mut eval = tbps();
+        eval.arg("eval").arg("--run").arg(&run).args(["--split", split]);
+        eval.arg("--hardest").arg(folder.path().join("hardest.html"));
+        eval.args(["--hardest-count", "3"]).arg("--json").arg(folder.path().join("scores.json"));
+        let output = eval.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let record = run.join("test_reads.jsonl");
+    eval("val");
+    eval("train");
+    assert!(!record.exists(), "only test is");
+    eval("test");
+    eval("test");
+    let lines = std::fs::read_to_string(record).unwrap();
+    let lines: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let scores = json(folder.path(), "scores.json");
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["scores"]["t2i"], scores["t2i"]);
+    assert_eq!(lines[1]["which"], "selected");
+    assert_eq!(scores["split"], "test");
+    let html = std::fs::read_to_string(folder.path().join("hardest.html")).unwrap();
+    assert_eq!(html.matches("<section>").count(), 3);
+    assert!(html.contains("right person, ") && html.contains("another person, "), "{html}");
+}
+
+#[test]
 fn features_of_any_model_are_scored() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();

@@ -87,7 +87,7 @@ fn command_lines() {
         ),
         (&["train", "--out", "x"], "required arguments were not provided: --config <CONFIG>"),
         (&["eval", "--run", "x"], "required arguments were not provided: --split <SPLIT>"),
-        (&["eval", "--run", "x", "--split", "train"], "invalid value 'train' for '--split"),
+        (&["eval", "--run", "x", "--split", "all"], "invalid value 'all' for '--split"),
         (&["eval", "--run", "x", "--split", "val", "--dataset", "rstpreid"], "--data <DIR>"),
         (
             &["data", "stats", "x", "--dataset", "market"],
