@@ -92,11 +92,23 @@ fn train_and_report(plan: &Plan, jobs: &[Job], stop: &Stop) -> Result<()> {
             .or_else(|error| not_if_stopped(error, stop))?,
     };
     if num_open > 0 {
+        examine(plan, &tbps, stop)?;
         data::prepare(plan, &tbps, stop)?;
     }
     let failed = train::train_all(&tbps, plan, jobs, stop)?;
     let reported = report::write(&tbps, plan, stop);
     conclude(&failed, jobs.len(), reported)
+}
+
+/// Refuses a device that computes wrongly.
+fn examine(plan: &Plan, tbps: &Path, stop: &Stop) -> Result<()> {
+    let Some(doctor) = command::doctor(tbps, plan) else { return Ok(()) };
+    eprintln!("examining {}", plan.device);
+    let status = child::run_whole(doctor.process(&plan.root), stop)?;
+    if !status.success() {
+        bail!("{} did not pass its examination; what failed stands above", plan.device);
+    }
+    Ok(())
 }
 
 fn num_open(jobs: &[Job]) -> Result<usize> {
@@ -150,6 +162,9 @@ fn print_commands(plan: &Plan, jobs: &[Job]) -> Result<()> {
             workspace::expected_tbps(&plan.root)?
         }
     };
+    if let Some(doctor) = command::doctor(&tbps, plan) {
+        println!("{doctor}");
+    }
     if data::is_missing(plan) {
         println!("{}", command::synth(&tbps, plan));
     }

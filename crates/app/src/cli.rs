@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Weights(WeightsCommand),
     /// Predict the memory of a training and say what fits.
     Plan(PlanArgs),
+    /// Test whether a device computes what it should.
+    Doctor(crate::doctor::DoctorArgs),
     /// Write report.md, .html, .json and .csv for a matrix of runs.
     Report(ReportArgs),
     /// One side of `cargo xtask bench`.

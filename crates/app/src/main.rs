@@ -11,6 +11,7 @@ mod data_stats;
 mod dataset;
 mod device;
 mod disk;
+mod doctor;
 mod embed_command;
 mod embedder;
 mod eval_command;
@@ -75,6 +76,7 @@ fn run(command: Command) -> Result<()> {
         Command::Weights(command) => weights_commands::run(command),
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench_command::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {
             report::write(&args.runs, args.lang)?;

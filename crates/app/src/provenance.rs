@@ -122,7 +122,7 @@ fn locked_version(package: &str) -> Option<&'static str> {
 }
 
 /// The processor's name, where Linux tells.
-fn cpu_name() -> Option<String> {
+pub(crate) fn cpu_name() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())

@@ -96,6 +96,12 @@ pub(crate) fn check(tbps: &Path, plan: &Plan) -> CommandLine {
     line
 }
 
+/// Tests the device before anything is trained on it; nothing for the CPU, which is the reference.
+pub(crate) fn doctor(tbps: &Path, plan: &Plan) -> Option<CommandLine> {
+    let arguments = ["doctor", "--short", "--device", &plan.device];
+    (plan.device != "flex").then(|| CommandLine::new(tbps, arguments))
+}
+
 /// Writes the tables and plots of the matrix.
 pub(crate) fn report(tbps: &Path, plan: &Plan) -> CommandLine {
     let mut line = CommandLine::new(tbps, ["report"]);
@@ -172,6 +178,15 @@ mod tests {
         assert_eq!(synth, "tbps data synth --preset smoke --seed 0 --out '/d/my data'");
         assert_eq!(check(tbps, &plan).to_string(), "tbps data check '/d/my data' --keep /o");
         assert_eq!(report(tbps, &plan).to_string(), "tbps report /o");
+    }
+
+    #[test]
+    fn every_device_but_the_cpu_is_examined() {
+        let mut plan = plan();
+        assert!(doctor(Path::new("tbps"), &plan).is_none());
+        plan.device = "cuda:1".into();
+        let line = doctor(Path::new("tbps"), &plan).unwrap().to_string();
+        assert_eq!(line, "tbps doctor --short --device cuda:1");
     }
 
     #[test]
