@@ -69,6 +69,13 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Test whether a device computes what it should.
     Doctor(crate::doctor::DoctorArgs),
+    /// Print the completions of a shell.
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages into a folder.
+    Man { folder: PathBuf },
     /// Write report.md, .html, .json and .csv for a matrix of runs.
     Report(ReportArgs),
     /// One side of `cargo xtask bench`.

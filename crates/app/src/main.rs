@@ -22,6 +22,7 @@ mod hardest;
 mod index;
 mod learner;
 mod learner_metrics;
+mod manual;
 mod memory;
 mod model_file;
 mod model_source;
@@ -77,6 +78,8 @@ fn run(command: Command) -> Result<()> {
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench_command::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { folder } => manual::man(&folder),
         Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {
             report::write(&args.runs, args.lang)?;
