@@ -65,14 +65,14 @@ struct Done {
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let config = Config::load(&args.config, &args.overrides)?;
     let context = config.model.text.context_length;
-    if !(2..=context).contains(&args.caption_length) {
-        let length = args.caption_length;
+    let length = args.caption_length.unwrap_or(context);
+    if !(2..=context).contains(&length) {
         let message = format!("--caption-length {length}: expected 2 to {context}, the model's");
         return Err(Failure::usage(message));
     }
     let device = args.device.open()?;
     let mut probe = Probe::new(&device, args.device.driver().as_ref());
-    let (mut case, mut net) = Case::new(config, args, device)?;
+    let (mut case, mut net) = Case::new(config, args.work, length, device)?;
     let num_parameters = net.num_params();
 
     let begin = Instant::now();
@@ -136,16 +136,21 @@ struct Case {
 }
 
 impl Case {
-    fn new(config: Config, args: &BenchArgs, device: Device) -> Result<(Self, Net)> {
-        let len = match args.work {
+    fn new(
+        config: Config,
+        work: BenchWork,
+        caption_length: usize,
+        device: Device,
+    ) -> Result<(Self, Net)> {
+        let len = match work {
             BenchWork::Train => config.train.batch_size,
             BenchWork::Encode => config.eval.batch_size,
         };
-        let batch = drawn_batch(&config, len, args.caption_length);
+        let batch = drawn_batch(&config, len, caption_length);
         let clip = config.model.init(config.seed, &device.clone().autodiff())?;
         let net = Net::new(clip, &config, NUM_IDS);
         let optimizer = optimizer::new(&net, &config, STEPS_PER_EPOCH)?;
-        Ok((Self { work: args.work, config, device, batch, optimizer, loss: None }, net))
+        Ok((Self { work, config, device, batch, optimizer, loss: None }, net))
     }
 
     /// A training step, from a batch in host memory to updated weights, whose activation memory

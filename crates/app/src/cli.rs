@@ -118,9 +118,9 @@ pub(crate) struct BenchArgs {
     pub(crate) overrides: Vec<String>,
     #[arg(long, value_enum)]
     pub(crate) work: BenchWork,
-    /// Tokens of every caption.
-    #[arg(long, value_name = "N", default_value_t = CONTEXT_LENGTH)]
-    pub(crate) caption_length: usize,
+    /// Tokens of every caption; default: as many as the model reads.
+    #[arg(long, value_name = "N")]
+    pub(crate) caption_length: Option<usize>,
     #[arg(long, default_value = "flex")]
     pub(crate) device: DeviceName,
 }
