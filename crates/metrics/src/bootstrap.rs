@@ -61,6 +61,13 @@ pub fn paired_difference(
     interval(&differences, means)
 }
 
+/// The indices that [`paired_difference`] draws for one resample of `num_pairs` pairs: with them
+/// anybody can compute its interval again.
+pub fn draws(resample: usize, num_pairs: usize, seed: u64) -> Vec<u32> {
+    let (rng, first) = (CounterRng::new(seed), (resample * num_pairs) as u64);
+    (0..num_pairs as u64).map(|i| rng.index_at(first + i, num_pairs) as u32).collect()
+}
+
 /// [`paired_difference`] with the draws given: each of `resamples` holds Q indices into the pairs.
 ///
 /// # Errors

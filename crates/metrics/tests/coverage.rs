@@ -3,9 +3,9 @@
 
 use tbps_metrics::bootstrap;
 
-const SIMULATIONS: u64 = 300;
+const SIMULATIONS: u64 = 1_000;
 const NUM_QUERIES: usize = 200;
-const RESAMPLES: usize = 400;
+const RESAMPLES: usize = 1_000;
 /// Success rates of the two simulated systems given an easy or a hard query, half of either kind.
 const EASY: (f64, f64) = (0.9, 0.8);
 const HARD: (f64, f64) = (0.5, 0.45);
@@ -41,9 +41,10 @@ fn the_interval_holds_the_true_difference_about_95_times_in_100() {
         held += u32::from((found.low..=found.high).contains(&truth));
         below += u32::from(found.high < truth);
     }
-    // 0.95 with a standard deviation of 0.0126 over 300 simulations, and misses on both sides.
+    // 0.95 with a standard deviation of 0.007 over 1,000 simulations, and misses on both sides.
     let coverage = f64::from(held) / SIMULATIONS as f64;
-    assert!((0.91..=0.98).contains(&coverage), "coverage {coverage}");
+    println!("coverage {coverage}");
+    assert!((0.93..=0.97).contains(&coverage), "coverage {coverage}");
     let above = SIMULATIONS as u32 - held - below;
     assert!(below > 0 && above > 0, "{below} intervals below the truth, {above} above");
 }

@@ -1,5 +1,7 @@
 //! Scores and intervals against those that NumPy and SciPy compute (`tests/fixtures`).
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use tbps_metrics::bootstrap::{self, Interval};
 use tbps_metrics::retrieval::{self, Retrieval, Scores};
@@ -44,6 +46,40 @@ fn intervals_equal_scipys_for_the_same_draws() {
     check(&hits, fixture.expected.hit_at_1);
     let reciprocals = |ranks: &[u32]| ranks.iter().map(|&r| 1.0 / f64::from(r + 1)).collect();
     check(&reciprocals, fixture.expected.reciprocal_rank);
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    ranks: BTreeMap<String, Vec<Option<u32>>>,
+    draws: BTreeMap<usize, Vec<u32>>,
+    pairs: Vec<RecordedPair>,
+}
+
+#[derive(Deserialize)]
+struct RecordedPair {
+    cell: String,
+    base: String,
+    expected: Interval,
+}
+
+/// What a report computes, from recorded ranks to the interval, with its own draws.
+#[test]
+fn a_recorded_matrix_has_the_intervals_that_scipy_finds_for_the_same_draws() {
+    let fixture: Recorded =
+        serde_json::from_str(include_str!("fixtures/recorded/recorded.json")).unwrap();
+    let num_queries = fixture.ranks["fp32"].len();
+    assert_eq!((num_queries, fixture.draws.len(), fixture.pairs.len()), (1_000, 2, 9));
+    for (resample, expected) in &fixture.draws {
+        assert_eq!(&bootstrap::draws(*resample, num_queries, 0), expected);
+    }
+    for RecordedPair { cell, base, expected } in &fixture.pairs {
+        let [a, b] = [cell, base].map(|cell| retrieval::hits(&fixture.ranks[cell], 1));
+        let found = bootstrap::paired_difference(&a, &b, 10_000, 0).unwrap();
+        assert_close(
+            &[found.mean, found.low, found.high],
+            &[expected.mean, expected.low, expected.high],
+        );
+    }
 }
 
 #[derive(Deserialize)]

@@ -17,7 +17,7 @@ mod top_k;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-pub use rank::{RowScore, rank_row};
+pub use rank::{RowScore, rank_row, top_of_row};
 pub use similarity::normalise_rows;
 pub use top_k::{Hit, Rows, top_k};
 
@@ -26,6 +26,9 @@ use similarity::Features;
 
 /// Queries whose similarities are held at once by one thread: 128 x 6,000 items are 3 MB.
 const QUERIES_PER_CHUNK: usize = 128;
+
+/// Gallery items that are kept of each query's ranking.
+pub const TOP: usize = 5;
 
 /// Scores of one direction, in percent, over the queries that have a positive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,6 +58,16 @@ pub struct Retrieval {
     pub first_rank: Vec<Option<u32>>,
     /// Per query, `[Q]`: its average precision in `0..=1`, `None` when it has no positive.
     pub average_precision: Vec<Option<f64>>,
+    /// Per query, `[Q][min(TOP, G)]`: indices of the gallery items that rank highest, first to last.
+    pub top: Vec<Vec<u32>>,
+}
+
+/// What one query found.
+#[derive(Debug, Clone)]
+struct Row {
+    /// `None` when it has no positive.
+    score: Option<RowScore>,
+    top: Vec<u32>,
 }
 
 /// Searches every query in the gallery by cosine similarity, in f32, and scores the rankings.
@@ -119,7 +132,7 @@ fn score_in_chunks(
     gallery_pids: &[i64],
     chunk: usize,
 ) -> Result<Retrieval, MetricsError> {
-    let rows: Vec<Vec<Option<RowScore>>> = query_pids
+    let rows: Vec<Vec<Row>> = query_pids
         .par_chunks(chunk)
         .enumerate()
         .map(|(n, pids)| {
@@ -131,21 +144,17 @@ fn score_in_chunks(
     summarise(rows.concat(), gallery_pids.len())
 }
 
-fn score_rows(
-    similarity: &[f32],
-    query_pids: &[i64],
-    gallery_pids: &[i64],
-) -> Vec<Option<RowScore>> {
-    similarity
-        .chunks_exact(gallery_pids.len())
-        .zip(query_pids)
-        .map(|(row, &pid)| RowScore::of(&rank_row(row, pid, gallery_pids)))
-        .collect()
+fn score_rows(similarity: &[f32], query_pids: &[i64], gallery_pids: &[i64]) -> Vec<Row> {
+    let row = |(row, &pid): (&[f32], &i64)| Row {
+        score: RowScore::of(&rank_row(row, pid, gallery_pids)),
+        top: top_of_row(row, TOP),
+    };
+    similarity.chunks_exact(gallery_pids.len()).zip(query_pids).map(row).collect()
 }
 
 /// Averages in query order, one addition after another, so that the sums are reproducible.
-fn summarise(rows: Vec<Option<RowScore>>, gallery: usize) -> Result<Retrieval, MetricsError> {
-    let counted: Vec<RowScore> = rows.iter().flatten().copied().collect();
+fn summarise(rows: Vec<Row>, gallery: usize) -> Result<Retrieval, MetricsError> {
+    let counted: Vec<RowScore> = rows.iter().filter_map(|row| row.score).collect();
     if counted.is_empty() {
         return Err(MetricsError::NoPositives { queries: rows.len(), gallery });
     }
@@ -164,8 +173,9 @@ fn summarise(rows: Vec<Option<RowScore>>, gallery: usize) -> Result<Retrieval, M
     };
     Ok(Retrieval {
         scores,
-        first_rank: rows.iter().map(|row| row.map(|r| r.first_rank)).collect(),
-        average_precision: rows.iter().map(|row| row.map(|r| r.average_precision)).collect(),
+        first_rank: rows.iter().map(|row| Some(row.score?.first_rank)).collect(),
+        average_precision: rows.iter().map(|row| Some(row.score?.average_precision)).collect(),
+        top: rows.into_iter().map(|row| row.top).collect(),
     })
 }
 

@@ -69,6 +69,23 @@ pub fn rank_row(similarity: &[f32], query_pid: i64, gallery_pids: &[i64]) -> Vec
         .collect()
 }
 
+/// The `most` items that rank highest, first to last; all of them when the gallery is smaller.
+///
+/// A row costs G comparisons with the last of them, and a few more for each item that enters.
+pub fn top_of_row(similarity: &[f32], most: usize) -> Vec<u32> {
+    let mut top: Vec<Item> = Vec::with_capacity(most + 1);
+    for (index, &similarity) in similarity.iter().enumerate() {
+        let item = Item { similarity, index };
+        if top.len() == most && top.last().is_none_or(|last| last.ranking(&item).is_lt()) {
+            continue;
+        }
+        let place = top.partition_point(|other| other.ranking(&item).is_lt());
+        top.insert(place, item);
+        top.truncate(most);
+    }
+    top.iter().map(|item| item.index as u32).collect()
+}
+
 /// One gallery item as the ranking sees it.
 #[derive(Debug, Clone, Copy)]
 struct Item {
@@ -103,6 +120,15 @@ mod tests {
         check(&[f32::NEG_INFINITY, -1.0], &[1, 2], &[1]);
         check(&[0.3, 0.4], &[2, 3], &[]);
         check(&[0.3, 0.4, 0.1], &[1, 1, 1], &[0, 1, 2]);
+    }
+
+    #[test]
+    fn the_top_of_a_row_is_the_head_of_its_ranking() {
+        let row = [0.1, 0.9, 0.2, 0.9, -0.0, 0.0, 0.3];
+        let all = [1, 3, 6, 2, 0, 4, 5]; // by score, then by index
+        for most in 0..=8 {
+            assert_eq!(top_of_row(&row, most), all[..most.min(7)], "{most}");
+        }
     }
 
     #[test]
