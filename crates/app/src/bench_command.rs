@@ -201,7 +201,7 @@ fn drawn_batch(config: &Config, len: usize, caption_length: usize) -> Batch {
         row[caption_length - 1] = vocab as i32 - 1;
     }
     let (pids, index) = ((0..len as i64).collect(), (0..len as u32).collect());
-    Batch { len, pixels, token_ids, pids, index }
+    Batch { len, pixels, token_ids, pids, index, digest: [0; 32] }
 }
 
 fn line(answer: &impl Serialize) -> Result<()> {

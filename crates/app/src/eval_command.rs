@@ -37,7 +37,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     };
     if let Some(path) = &args.ranks {
         let Evaluation { t2i, i2t } = &evaluation;
-        write_json(path, &json!({ "t2i": t2i.first_rank, "i2t": i2t.first_rank }))?;
+        let ranks = json!({ "t2i": t2i.first_rank, "i2t": i2t.first_rank, "t2i_top": t2i.top });
+        write_json(path, &ranks)?;
     }
     let (t2i, i2t) = (&evaluation.t2i.scores, &evaluation.i2t.scores);
     if let Some(path) = &args.json {

@@ -9,10 +9,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tbps_data::{Dataset, DatasetName, Fingerprint};
 use tbps_metrics::memory::nvml;
 
+/// Counts changes to what is measured and how (docs/PROTOCOL.md): runs of different numbers are not
+/// compared.
+const PROTOCOL: u32 = 1;
+
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Provenance {
+    pub(crate) protocol: u32,
     pub(crate) tbps_version: &'static str,
     pub(crate) git_commit: Option<&'static str>,
     pub(crate) git_dirty: Option<bool>,
@@ -62,6 +67,7 @@ impl Provenance {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let (device_name, driver) = driver.map(|d| (d.name, d.driver_version)).unzip();
         Self {
+            protocol: PROTOCOL,
             tbps_version: env!("CARGO_PKG_VERSION"),
             git_commit: known(env!("TBPS_GIT_COMMIT")),
             git_dirty: known(env!("TBPS_GIT_DIRTY")).map(|text| text == "true"),

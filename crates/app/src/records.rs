@@ -28,8 +28,22 @@ pub(crate) struct StepRecord {
     pub(crate) grad_norm: Option<f32>,
     pub(crate) scale: Option<f32>,
     pub(crate) skipped: bool,
+    #[serde(flatten)]
+    pub(crate) parts: StepParts,
     pub(crate) train_s: f64,
     pub(crate) e2e_s: f64,
+}
+
+/// Where the time of one step went, as the host sees it: a device that works on its own is waited
+/// for in the update, which reads the gradients' norm.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct StepParts {
+    /// Until the loader had a batch.
+    pub(crate) wait_s: f64,
+    /// Forward and backward.
+    pub(crate) compute_s: f64,
+    /// Norm, clipping, AdamW and the average.
+    pub(crate) update_s: f64,
 }
 
 /// An evaluation on the selection split.
@@ -48,6 +62,8 @@ pub(crate) struct EvalRecord {
     pub(crate) same_pid_pairs: u64,
     /// Held after it, on the device or, where that has no pool, allocated on the host.
     pub(crate) resident_bytes: u64,
+    /// Of the batches of this epoch so far, in their order: equal in all cells of a seed.
+    pub(crate) batch_hash: String,
     pub(crate) train_s: f64,
     pub(crate) e2e_s: f64,
     pub(crate) eval_s: f64,

@@ -213,6 +213,7 @@ fn blank_batch(config: &Config, length: usize) -> Batch {
         token_ids: row.repeat(len),
         pids: vec![0; len],
         index: (0..len as u32).collect(),
+        digest: [0; 32],
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) batch: usize,
     /// Steps done, skipped ones included.
     pub(crate) step: u64,
+    /// Of the batches of this epoch that are done, in their order; empty before the first.
+    pub(crate) batch_hash: String,
     pub(crate) best: Option<Best>,
     pub(crate) targets: Vec<TargetRecord>,
     pub(crate) elapsed: Elapsed,
@@ -53,6 +55,7 @@ impl State {
             epoch: 1,
             batch: 0,
             step: 0,
+            batch_hash: String::new(),
             best: None,
             targets: targets.iter().map(target).collect(),
             elapsed: Elapsed::default(),
@@ -60,6 +63,11 @@ impl State {
             metrics_bytes: 0,
             optimizer: None,
         }
+    }
+
+    /// Takes account of a batch that was trained on, by its digest.
+    pub(crate) fn saw(&mut self, digest: &[u8]) {
+        self.batch_hash = checkpoint::sha256(&[self.batch_hash.as_bytes(), digest].concat());
     }
 
     /// The files of a checkpoint that training can go on from.

@@ -7,11 +7,13 @@ use crate::checkpoint::{self, Files};
 use crate::config::Config;
 use crate::evaluate::{EvalSet, Evaluation};
 use crate::feed::Feed;
+use crate::lap::Lap;
 use crate::learner::Net;
 use crate::learner_metrics::T2iR1;
 use crate::memory::Probe;
 use crate::model_file;
-use crate::records::{EvalRecord, MetricsLog, Percent, Record, StepRecord};
+use crate::ranks;
+use crate::records::{EvalRecord, MetricsLog, Percent, Record, StepParts, StepRecord};
 use crate::run_dir::RunDir;
 use crate::state::{Best, State};
 use anyhow::{Context, Result, anyhow, ensure};
@@ -72,14 +74,20 @@ fn train(
         run.probe.begin();
         run.chrono.enter(Phase::Train);
         let mut iterator = batches.iter();
+        let mut lap = Lap::start();
         while let Some(batch) = iterator.next() {
+            let (batch, wait_s) = (batch?, lap.split());
+            run.state.saw(&batch.digest);
+
             // Forward and backward, with or without recomputation.
             net.policy.loss_scale = run.optimizer.loss_scale();
-            let TrainOutput { grads, item } = TrainStep::step(&net, batch?);
+            let TrainOutput { grads, item } = TrainStep::step(&net, batch);
+            let compute_s = lap.split();
 
             // Unscale, finite test, clip, AdamW or skip, average.
             let outcome;
             (net, outcome) = run.optimizer.step(net, grads)?;
+            let parts = StepParts { wait_s, compute_s, update_s: lap.split() };
 
             // Account for it.
             run.executed.write_all(b".").context("cannot write executed_steps")?;
@@ -87,7 +95,7 @@ fn train(
             run.state.batch += 1;
             let loss = item.loss.clone().into_scalar::<f32>();
             if run.state.step.is_multiple_of(run.config.train.log_every_steps) {
-                run.log_step(loss, &outcome)?;
+                run.log_step(loss, &outcome, parts)?;
             }
             events.step(TrainingItem::new(
                 item,
@@ -111,6 +119,7 @@ fn train(
             if run.out_of_time().is_some() {
                 break;
             }
+            lap.split(); // accounting and checkpoints are no wait for data
         }
         drop(iterator);
         run.probe.end_training();
@@ -134,6 +143,7 @@ fn train(
         drop((selected, raw)); // else the next step could not overwrite the weights in place
         run.state.epoch += 1;
         run.state.batch = 0;
+        run.state.batch_hash.clear();
         run.save_last(&net)?;
         if let Some(why) = run.out_of_time().or_else(|| run.targets_reached()) {
             return Ok((net, End::Stopped(why)));
@@ -148,7 +158,7 @@ impl Run {
         self.device.sync().map_err(|e| anyhow!("the device failed: {e}"))
     }
 
-    fn log_step(&mut self, loss: f32, outcome: &StepOutcome) -> Result<()> {
+    fn log_step(&mut self, loss: f32, outcome: &StepOutcome, parts: StepParts) -> Result<()> {
         let elapsed = self.chrono.elapsed();
         self.log.write(&Record::Step(StepRecord {
             step: self.state.step,
@@ -158,6 +168,7 @@ impl Run {
             grad_norm: outcome.applied.then_some(outcome.grad_norm),
             scale: outcome.scale,
             skipped: !outcome.applied,
+            parts,
             train_s: elapsed.train_s,
             e2e_s: elapsed.e2e_s,
         }))
@@ -232,6 +243,7 @@ impl Run {
             best: is_best,
             same_pid_pairs: self.feed.same_pid_pairs(epoch),
             resident_bytes: self.probe.peaks.resident,
+            batch_hash: self.state.batch_hash.clone(),
             train_s,
             e2e_s,
             eval_s: elapsed.eval_s,
@@ -243,15 +255,10 @@ impl Run {
     /// score.
     fn save_best(&mut self, selected: &Net, raw: Option<&Net>, val: &Evaluation) -> Result<()> {
         let before = self.chrono.enter(Phase::Checkpoint);
-        let ranks = serde_json::json!({
-            "split": self.config.eval.split,
-            "weights": if raw.is_some() { "ema" } else { "raw" },
-            "t2i": val.t2i.first_rank,
-            "i2t": val.i2t.first_rank,
-        });
+        let weights = if raw.is_some() { "ema" } else { "raw" };
         let mut files = Files::from([
             ("config.toml".to_owned(), self.config.to_toml()?.into_bytes()),
-            ("ranks.json".to_owned(), serde_json::to_vec(&ranks)?),
+            (ranks::FILE.to_owned(), ranks::pack(self.config.eval.split, weights, val)?),
             ("weights.safetensors".to_owned(), model_file::of(&selected.clip, &self.config.model)?),
         ]);
         if let Some(raw) = raw {

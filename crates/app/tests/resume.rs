@@ -7,7 +7,7 @@ mod support;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
-use support::{json, metrics, train, train_command, trained};
+use support::{json, metrics, ranks, train, train_command, trained};
 
 const SETTINGS: [&str; 3] =
     ["precision=amp-fp16", "ema.enabled=true", "objective.losses=['itc', 'sdm', 'id']"];
@@ -18,7 +18,7 @@ const CHECKPOINT_EVERY: u64 = 3;
 fn result(run: &Path) -> (Vec<Value>, Value, Value) {
     let mut summary = json(run, "summary.json");
     let best = summary["best_weights_sha256"].take();
-    (metrics(run), best, json(run, "checkpoints/best/ranks.json"))
+    (metrics(run), best, ranks(run))
 }
 
 #[test]

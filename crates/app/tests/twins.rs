@@ -39,6 +39,26 @@ fn recomputation_changes_memory_and_nothing_else() {
 }
 
 #[test]
+fn all_cells_consume_the_same_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut of_first: Option<Vec<Value>> = None;
+    for cell in 0..8 {
+        let axes = [AMP, EMA, GC].into_iter().enumerate();
+        let settings: Vec<&str> = axes.filter(|(i, _)| cell >> i & 1 == 1).map(|of| of.1).collect();
+        let run = trained(folder.path(), &cell.to_string(), &settings);
+        let lines = metrics(&run);
+        let evaluations = lines.iter().filter(|line| line["kind"] == "eval");
+        let hashes: Vec<Value> = evaluations.map(|line| line["batch_hash"].clone()).collect();
+        assert!(hashes.len() > 1 && hashes[0].as_str().unwrap().len() == 64, "{hashes:?}");
+        assert_ne!(hashes[0], hashes[1], "epochs have another order");
+        assert_eq!(&hashes, of_first.get_or_insert_with(|| hashes.clone()), "{settings:?}");
+    }
+    let other = metrics(&trained(folder.path(), "other", &["seed=1"]));
+    let hash = other.iter().find_map(|line| line.get("batch_hash")).unwrap();
+    assert_ne!(hash, &of_first.unwrap()[0]);
+}
+
+#[test]
 fn a_cache_of_resized_images_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");

@@ -72,6 +72,24 @@ fn a_batch_holds_the_pairs_of_the_epoch_order() {
 }
 
 #[test]
+fn a_digest_tells_order_captions_and_augmentation_apart() {
+    let tiny = Tiny::new(&records());
+    let digests = |config, epoch| {
+        batches(&tiny, config, epoch, 0).iter().map(|batch| batch.digest).collect::<Vec<_>>()
+    };
+    let plain = digests(config(), 1);
+    assert_eq!(plain, digests(LoaderConfig { threads: 5, ..config() }, 1));
+    for (change, other) in [
+        ("epoch", digests(config(), 2)),
+        ("seed", digests(LoaderConfig { seed: 12, ..config() }, 1)),
+        ("augmentation", digests(LoaderConfig { augment: AugmentConfig::off(), ..config() }, 1)),
+        ("tokens", digests(LoaderConfig { context_length: 11, ..config() }, 1)),
+    ] {
+        assert!(plain.iter().all(|digest| !other.contains(digest)), "{change}");
+    }
+}
+
+#[test]
 fn a_resumed_epoch_goes_on_with_the_same_batches() {
     let tiny = Tiny::new(&records());
     for sampler in [Sampler::Shuffle, Sampler::DistinctPids] {

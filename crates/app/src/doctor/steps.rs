@@ -118,6 +118,7 @@ fn batch(config: &Config) -> Batch {
         token_ids: (0..SAMPLES).flat_map(row).collect(),
         pids: (0..SAMPLES as i64).collect(),
         index: (0..SAMPLES as u32).collect(),
+        digest: [0; 32],
     }
 }
 

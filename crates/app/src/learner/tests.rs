@@ -45,6 +45,7 @@ fn batch() -> Batch {
         token_ids: (0..SAMPLES).flat_map(row).collect(),
         pids: (0..SAMPLES).map(|i| (i % NUM_IDS) as i64).collect(),
         index: (0..SAMPLES as u32).collect(),
+        digest: [0; 32],
     }
 }
 

@@ -75,7 +75,7 @@ impl<'a> Comparator<'a> {
         let (mean, range) = (interval.mean, [interval.low, interval.high]);
         let [low, high] = range.map(|end| self.notation.show(end, Unit::Points));
         let of = pairs.iter().flat_map(|(a, b)| [&a.id, &b.id]);
-        let of = of.map(|id| format!("{id}:checkpoints/best/ranks.json")).collect();
+        let of = of.map(|id| format!("{id}:checkpoints/best/ranks.json.gz")).collect();
         let source = Source::Formula { formula: "paired_bootstrap", of };
         let figure = Figure::Known(Known {
             value: mean,

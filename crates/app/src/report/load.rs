@@ -1,5 +1,5 @@
 //! Reads a matrix directory: `<cell>.s<seed>/` with summary.json, metrics.jsonl, run.json and
-//! checkpoints/best/ranks.json. A file that cannot be read makes its run `unreadable`, with the
+//! checkpoints/best/ranks.json.gz. A file that cannot be read makes its run `unreadable`, with the
 //! reason; it never stops the report on the others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cell::CellId;
+use crate::ranks;
 
 /// Every run of a matrix: all eight cells for each seed, in the cells' order.
 pub(crate) struct Matrix {
@@ -142,7 +143,7 @@ fn read_run(dir: &Path, cell: CellId, seed: u64) -> Run {
 fn fill(run: &mut Run, dir: &Path) -> Result<()> {
     run.provenance = read_json(&dir.join("run.json"))?;
     run.evaluations = read_evaluations(&dir.join("metrics.jsonl"))?;
-    run.t2i_ranks = read_ranks(&dir.join("checkpoints/best/ranks.json"))?;
+    run.t2i_ranks = read_ranks(&dir.join("checkpoints/best"))?;
     let summary = read_json(&dir.join("summary.json"))?;
     if summary.is_null() {
         return Ok(());
@@ -205,18 +206,13 @@ fn read_evaluations(path: &Path) -> Result<Vec<Evaluation>> {
     Ok(by_step.into_values().collect())
 }
 
-fn read_ranks(path: &Path) -> Result<Option<Vec<Option<u32>>>> {
-    #[derive(Deserialize)]
-    struct Ranks {
-        split: String,
-        t2i: Vec<Option<u32>>,
+/// First-match ranks of the best checkpoint, whichever split it was selected on.
+fn read_ranks(best: &Path) -> Result<Option<Vec<Option<u32>>>> {
+    match fs::read(best.join(ranks::FILE)) {
+        Ok(bytes) => Ok(Some(ranks::unpack(&bytes).context(ranks::FILE)?.t2i)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).context(ranks::FILE),
     }
-    let Some(text) = read_if_there(path)? else { return Ok(None) };
-    let ranks: Ranks = serde_json::from_str(&text).context("ranks.json")?;
-    if ranks.split != "val" {
-        bail!("ranks.json is of split {:?}; the report compares on \"val\"", ranks.split);
-    }
-    Ok(Some(ranks.t2i))
 }
 
 #[cfg(test)]

@@ -86,7 +86,11 @@ impl Fixture {
         self.file(run, "summary.json", &summary.to_string());
         self.file(run, "run.json", &provenance.to_string());
         self.file(run, "metrics.jsonl", &metrics);
-        self.file(run, "checkpoints/best/ranks.json", &ranks.to_string());
+        let best = self.dir.join(run).join("checkpoints/best");
+        fs::create_dir_all(&best).unwrap();
+        let mut file = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut file, ranks.to_string().as_bytes()).unwrap();
+        fs::write(best.join("ranks.json.gz"), file.finish().unwrap()).unwrap();
     }
 
     fn report(&self, lang: Lang) -> Report {

@@ -82,6 +82,12 @@ pub(crate) fn json(run: &Path, file: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(run.join(file)).unwrap()).unwrap()
 }
 
+/// The ranks of a run's best checkpoint.
+pub(crate) fn ranks(run: &Path) -> Value {
+    let file = std::fs::File::open(run.join("checkpoints/best/ranks.json.gz")).unwrap();
+    serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap()
+}
+
 /// Trains to the end and returns the run's directory in `folder`.
 ///
 /// # Panics

@@ -27,6 +27,8 @@ pub struct Batch {
     pub pids: Vec<i64>,
     /// Caption indices in the train split, `[len]`.
     pub index: Vec<u32>,
+    /// A hash of all of the above: equal batches have equal digests.
+    pub digest: [u8; 32],
 }
 
 /// How training batches are made.

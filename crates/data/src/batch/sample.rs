@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use pulp::bytemuck::cast_slice;
 use rayon::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::{Batch, LoaderConfig};
 use crate::annotation::Dataset;
@@ -41,26 +43,30 @@ impl Source {
             token_ids: vec![0; index.len() * self.config.context_length],
             pids: index.iter().map(|&caption| self.labels[caption as usize]).collect(),
             index: index.to_vec(),
+            digest: [0; 32],
         };
-        let results: Vec<Result<(), DataError>> = batch
+        let sums: Vec<Result<u32, DataError>> = batch
             .pixels
             .par_chunks_exact_mut(self.config.image_size.num_elements())
             .zip(batch.token_ids.par_chunks_exact_mut(self.config.context_length))
             .zip(index)
             .map(|((pixels, token_ids), &caption)| self.sample(epoch, caption, pixels, token_ids))
             .collect();
-        results.into_iter().collect::<Result<(), _>>()?;
+        let sums: Vec<u32> = sums.into_iter().collect::<Result<_, _>>()?;
+        let parts: [&[u8]; 3] = [cast_slice(index), cast_slice(&batch.pids), cast_slice(&sums)];
+        batch.digest = Sha256::digest(parts.concat()).into();
         Ok(batch)
     }
 
-    /// Fills `pixels [3, height, width]` and `token_ids [context_length]` of one caption.
+    /// Fills `pixels [3, height, width]` and `token_ids [context_length]` of one caption, and gives
+    /// their checksum. It is made here, on the worker that has them in its cache.
     fn sample(
         &self,
         epoch: u64,
         caption: u32,
         pixels: &mut [f32],
         token_ids: &mut [i32],
-    ) -> Result<(), DataError> {
+    ) -> Result<u32, DataError> {
         let LoaderConfig { image_size, seed, augment, .. } = &self.config;
         let record = &self.dataset.train.captions[caption as usize];
         let path = self.dataset.image_path(&self.dataset.train.images[record.image]);
@@ -70,6 +76,9 @@ impl Source {
         let image = resized(&path, *image_size, self.cache.as_deref())?;
         augmentation.apply(&image, *image_size, pixels);
         token_ids.copy_from_slice(&self.tokenizer.encode(&record.text, token_ids.len()));
-        Ok(())
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(cast_slice(pixels));
+        sum.update(cast_slice(token_ids));
+        Ok(sum.finalize())
     }
 }
