@@ -379,8 +379,16 @@ impl DataDir {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A directory of runs.
-    pub(crate) runs: PathBuf,
+    /// The directory of a matrix's runs; several, when its shards were trained apart.
+    #[arg(required = true)]
+    pub(crate) runs: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = Lang::En)]
     pub(crate) lang: Lang,
+    /// Example queries with pictures of the data set; 0 for a page without any picture of it.
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    #[arg(value_parser = clap::value_parser!(u8).range(..=20))]
+    pub(crate) examples: u8,
+    /// Where the files go; default: the first directory of runs.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }

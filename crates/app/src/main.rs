@@ -84,8 +84,10 @@ fn run(command: Command) -> Result<()> {
         Command::Man { folder } => manual::man(&folder),
         Command::RecordOom { run, device } => session::record_oom(&run, device),
         Command::Report(args) => {
-            report::write(&args.runs, args.lang)?;
-            print(&format!("{}\n", args.runs.join("report.html").display()))
+            let (out, examples) = (args.out.as_deref(), args.examples.into());
+            report::write(&args.runs, out, args.lang, examples)?;
+            let page = out.unwrap_or(&args.runs[0]).join("report.html");
+            print(&format!("{}\n", page.display()))
         }
     }
 }

@@ -4,14 +4,16 @@ use serde::Serialize;
 
 use super::cell::CellId;
 use super::compare::Verdict;
-use super::figure::{Figure, Known, Notation};
-use super::lang::{Words, fill};
+use super::figure::{Figure, Known};
+use super::lang::Words;
 use super::model::{Cell, MemoryBasis, cell_of};
+use super::notation::Notation;
+use super::text::{Text, fill};
 
 /// What the matrix says, computed from its cells.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer {
-    pub(crate) sentence: String,
+    pub(crate) sentence: Text,
     /// The cell that the sentence recommends, if any beats FP32.
     pub(crate) cell: Option<CellId>,
     pub(crate) highlights: Vec<Highlight>,
@@ -36,15 +38,13 @@ impl Answer {
     ) -> Answer {
         let best = best_trade(cells);
         let sentence = match best {
-            _ if !cell_of(cells, CellId::BASELINE).has_done() => {
-                words.answer_no_baseline.to_owned()
-            }
+            _ if !cell_of(cells, CellId::BASELINE).has_done() => words.answer_no_baseline.into(),
             _ if cells.iter().filter(|cell| cell.has_done()).count() == 1 => {
-                words.answer_only_baseline.to_owned()
+                words.answer_only_baseline.into()
             }
-            None => words.answer_none.to_owned(),
+            None => words.answer_none.into(),
             Some(cell) => sentence(cells, cell, basis, notation, words)
-                .unwrap_or_else(|| words.answer_none.to_owned()),
+                .unwrap_or_else(|| words.answer_none.into()),
         };
         let highlights = [("val_r1", true), ("train_s_to_best", false), ("peak_memory", false)];
         Answer {
@@ -55,6 +55,11 @@ impl Answer {
                 .filter_map(|(key, most)| Highlight::of(cells, key, most))
                 .collect(),
         }
+    }
+
+    /// The cell whose results are shown: the one that is recommended, or else the most accurate.
+    pub(crate) fn shown_cell(&self) -> Option<CellId> {
+        self.cell.or_else(|| Some(self.highlights.iter().find(|h| h.key == "val_r1")?.cell))
     }
 }
 
@@ -69,7 +74,7 @@ impl Highlight {
 }
 
 /// The cell with the least time x memory relative to FP32, among those whose R@1 is not lower than
-/// FP32's beyond the queries' noise. `None` when that product is not below FP32's own.
+/// FP32's beyond the noise. `None` when that product is not below FP32's own.
 fn best_trade(cells: &[Cell]) -> Option<&Cell> {
     let cost = |cell: &Cell| {
         let share = |key| Some(1.0 - cell.figure(key).value()? / 100.0);
@@ -90,39 +95,46 @@ fn sentence(
     basis: MemoryBasis,
     notation: Notation,
     words: &Words,
-) -> Option<String> {
+) -> Option<Text> {
     let base = cell_of(cells, CellId::BASELINE);
-    let shown = |cell: &Cell, key| Some(cell.figure(key).known()?.shown.clone());
-    let change = |key, phrases| Some(phrase(cell.figure(key).known()?, phrases));
+    let shown = |cell: &Cell, key| Text::number(cell.figure(key));
+    let change = |key, phrases| Some(phrase(cell.figure(key).known()?, phrases, words));
     let verdict = match (&cell.r1_vs_fp32.figure, cell.r1_vs_fp32.verdict) {
         (Figure::Known(known), Some(verdict)) => {
-            let interval = known.shown_range.as_deref().unwrap_or_default();
-            let difference = format!("{} {interval} {}", known.shown, words.points);
-            format!("{}: {difference}", words.verdict(verdict))
+            let interval = Text::range(known).unwrap_or_default();
+            let difference = Text::from(&**known).then(" ").then(interval);
+            Text::from(words.verdict(verdict))
+                .then(": ")
+                .then(difference)
+                .then(" ")
+                .then(words.points)
         }
-        _ => words.not_tested.to_owned(),
+        _ => words.not_tested.into(),
     };
     Some(fill(
         words.answer,
         &[
-            ("cell", &cell.label),
-            ("time", &shown(cell, "train_s_to_best")?),
-            ("base_time", &shown(base, "train_s_to_best")?),
-            ("time_unit", notation.time_unit.symbol()),
-            ("memory", &shown(cell, "peak_memory")?),
-            ("base_memory", &shown(base, "peak_memory")?),
-            ("basis", words.basis(basis)),
-            ("time_change", &change("train_s_to_best_less", words.time_change)?),
-            ("memory_change", &change("peak_memory_less", words.memory_change)?),
-            ("r1", &shown(cell, "val_r1")?),
-            ("base_r1", &shown(base, "val_r1")?),
-            ("verdict", &verdict),
+            ("cell", cell.label.as_str().into()),
+            ("time", shown(cell, "train_s_to_best")?),
+            ("base_time", shown(base, "train_s_to_best")?),
+            ("time_unit", notation.time_unit.symbol().into()),
+            ("memory", shown(cell, "peak_memory")?),
+            ("base_memory", shown(base, "peak_memory")?),
+            ("basis", words.basis(basis).into()),
+            ("time_change", change("train_s_to_best_less", words.time_change)?),
+            ("memory_change", change("peak_memory_less", words.memory_change)?),
+            ("r1", shown(cell, "val_r1")?),
+            ("base_r1", shown(base, "val_r1")?),
+            ("verdict", verdict),
         ],
     ))
 }
 
-/// "90.0% less time" for a saving, "12.0% more time" for a loss.
-fn phrase(less: &Known, [saving, loss]: [&str; 2]) -> String {
+/// "90.0% less time" for a saving, "12.0% more time" for a loss: then without its sign.
+fn phrase(less: &Known, [saving, loss]: [&str; 2], words: &Words) -> Text {
     let template = if less.value < 0.0 { loss } else { saving };
-    fill(template, &[("percent", less.shown.trim_start_matches('−'))])
+    let mut number = Known { shown_range: None, ..less.clone() };
+    number.shown = less.shown.trim_start_matches('−').to_owned();
+    let phrase = fill(template, &[("percent", Text::from(&number))]);
+    if less.tf32 { phrase.then(format!(" ({})", words.against_tf32)) } else { phrase }
 }

@@ -1,42 +1,68 @@
 //! Comparisons of two cells: how much less time or memory, and whether R@1 differs by more than
-//! the queries' noise.
+//! the noise of the queries and of the seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tbps_metrics::bootstrap::{Interval, paired_difference};
 
+use super::agree::Hardware;
 use super::cell::CellId;
-use super::figure::{Absent, Figure, Known, Notation, Source, Unit};
-use super::load::{Matrix, Run, Status};
+use super::figure::{Absent, Figure, Known, Source, Unit};
+use super::load::{Matrix, RANKS, Run, Status};
+use super::notation::Notation;
 
 /// Resamples of the paired bootstrap.
 pub(crate) const RESAMPLES: usize = 10_000;
 /// Seed of the paired bootstrap's stream: fixed, so that a report can be made again.
 pub(crate) const BOOTSTRAP_SEED: u64 = 0;
+/// Figures whose change is a speed-up or a slow-down.
+const SPEEDS: [&str; 4] = ["train_s_to_best", "e2e_s_to_best", "samples_per_s", "step_ms"];
 
-/// The difference of two cells in validation R@1.
+/// The difference of two cells in R@1 on the selection split.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Difference {
     /// Mean difference over the queries in percentage points, with its 95% interval as range.
     pub(crate) figure: Figure,
-    /// What the interval says; `None` when there is no interval.
+    /// The median of the seeds' own differences and their lowest and highest, where there are
+    /// several.
+    pub(crate) seeds: Figure,
+    /// What interval and seeds say; `None` when there is no interval.
     pub(crate) verdict: Option<Verdict>,
 }
 
-/// What a 95% interval says about the sign of a difference.
+/// What can be said about the sign of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     Higher,
     Lower,
-    /// The interval contains 0.
+    /// The interval contains 0, or the seeds do not agree on the sign.
     NoDifference,
 }
 
 impl Difference {
     pub(crate) fn absent(reason: Absent) -> Difference {
-        Difference { figure: Figure::absent(reason), verdict: None }
+        let seeds = Figure::absent(Absent::NotApplicable);
+        Difference { figure: Figure::absent(reason), seeds, verdict: None }
+    }
+}
+
+/// Whether a change is told as a saving or as a gain; both are negative when it went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// `100 (1 - x / base)`: how much less time or memory.
+    Less,
+    /// `100 (x / base - 1)`: how much more throughput.
+    More,
+}
+
+impl Change {
+    fn percent(self, value: f64, base: f64) -> f64 {
+        match self {
+            Change::Less => 100.0 * (1.0 - value / base),
+            Change::More => 100.0 * (value / base - 1.0),
+        }
     }
 }
 
@@ -44,12 +70,23 @@ impl Difference {
 pub(crate) struct Comparator<'a> {
     matrix: &'a Matrix,
     notation: Notation,
+    /// The kind of machine of each run.
+    letters: BTreeMap<String, char>,
     known: BTreeMap<(CellId, CellId), Difference>,
 }
 
 impl<'a> Comparator<'a> {
-    pub(crate) fn new(matrix: &'a Matrix, notation: Notation) -> Comparator<'a> {
-        Comparator { matrix, notation, known: BTreeMap::new() }
+    pub(crate) fn new(
+        matrix: &'a Matrix,
+        notation: Notation,
+        hardware: &[Hardware],
+    ) -> Comparator<'a> {
+        let of = |kind: &'_ Hardware| {
+            let letter = kind.letter;
+            kind.runs.iter().map(move |run| (run.clone(), letter)).collect::<Vec<_>>()
+        };
+        let letters = hardware.iter().flat_map(of).collect();
+        Comparator { matrix, notation, letters, known: BTreeMap::new() }
     }
 
     /// R@1 of `cell` less R@1 of `base`, paired by query.
@@ -72,59 +109,145 @@ impl<'a> Comparator<'a> {
         let (a, b) = paired_hits(&ours, &theirs)?;
         let interval = paired_difference(&a, &b, RESAMPLES, BOOTSTRAP_SEED)
             .map_err(|_| Absent::NotComparable)?;
-        let (mean, range) = (interval.mean, [interval.low, interval.high]);
+        let range = [interval.low, interval.high];
         let [low, high] = range.map(|end| self.notation.show(end, Unit::Points));
         let of = pairs.iter().flat_map(|(a, b)| [&a.id, &b.id]);
-        let of = of.map(|id| format!("{id}:checkpoints/best/ranks.json.gz")).collect();
-        let source = Source::Formula { formula: "paired_bootstrap", of };
-        let figure = Figure::Known(Known {
-            value: mean,
-            range: Some(range),
-            unit: Unit::Points,
-            shown: self.notation.show(mean, Unit::Points),
-            shown_range: Some(format!("[{low}, {high}]")),
-            source,
-        });
-        Ok(Difference { figure, verdict: Some(verdict(&interval)) })
+        let source = Source::formula("paired_bootstrap", of.map(|id| format!("{id}/{RANKS}:t2i")));
+        let id = format!("{}:r1_vs_{}", cell.name(), base.name());
+        let known = Known::new(self.notation, id.as_str(), interval.mean, Unit::Points, source);
+        let figure =
+            Known { range: Some(range), shown_range: Some(format!("[{low}, {high}]")), ..known };
+        let by_seed = seed_differences(&pairs)?;
+        let verdict = Some(verdict(&interval, by_seed.values().copied()));
+        let seeds = self.seed_spread(&id, cell, base, by_seed);
+        Ok(Difference { figure: figure.into(), seeds, verdict })
+    }
+
+    /// The seeds' differences as a figure of its own, where there are several.
+    fn seed_spread(
+        &self,
+        id: &str,
+        cell: CellId,
+        base: CellId,
+        by_seed: BTreeMap<u64, f64>,
+    ) -> Figure {
+        if by_seed.len() < 2 {
+            return Figure::absent(Absent::NotApplicable);
+        }
+        let mut sorted: Vec<f64> = by_seed.values().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        let half = sorted.len() / 2;
+        let median = match sorted.len() % 2 {
+            0 => (sorted[half - 1] + sorted[half]) / 2.0,
+            _ => sorted[half],
+        };
+        let of = [cell, base].map(|cell| format!("{}:val_r1", cell.name()));
+        let source = Source::formula("difference_by_seed", of);
+        let id = format!("{id}_seeds");
+        let known = Known::new(self.notation, id, median, Unit::Points, source);
+        known.over_seeds(self.notation, by_seed).into()
     }
 
     /// The finished runs of both cells that share a seed.
     fn done_pairs(&self, cell: CellId, base: CellId) -> Result<Vec<(&'a Run, &'a Run)>, Absent> {
-        let ours = self.matrix.done(cell).map_err(Absent::NotDone)?;
-        let theirs = self.matrix.done(base).map_err(|_| Absent::NoBaseline)?;
+        let ours = self.done(cell).map_err(Absent::NotDone)?;
+        let theirs = self.done(base).map_err(|_| Absent::NoBaseline)?;
         let twin = |run: &'a Run| {
             theirs.iter().find(|other| other.seed == run.seed).map(|other| (run, *other))
         };
         let pairs: Vec<_> = ours.into_iter().filter_map(twin).collect();
         if pairs.is_empty() { Err(Absent::NotComparable) } else { Ok(pairs) }
     }
-}
 
-impl Matrix {
     /// The finished runs of `cell`, or the status of its first run when there is none.
-    fn done(&self, cell: CellId) -> Result<Vec<&Run>, Status> {
-        let runs: Vec<&Run> = self.runs.iter().filter(|run| run.cell == cell).collect();
+    fn done(&self, cell: CellId) -> Result<Vec<&'a Run>, Status> {
+        let runs = self.matrix.of(cell);
         let done = runs.iter().copied().filter(|run| run.status == Status::Done);
         match done.collect::<Vec<_>>() {
             done if !done.is_empty() => Ok(done),
             _ => Err(runs.first().map_or(Status::Missing, |run| run.status)),
         }
     }
+
+    /// How much the figure `key` of one cell changed from another's, in percent: from median to
+    /// median, with the seeds' own changes as range.
+    pub(crate) fn relative(
+        &self,
+        change: Change,
+        key: &str,
+        (cell, figure): (CellId, &Figure),
+        (base, base_figure): (CellId, &Figure),
+    ) -> Figure {
+        if cell == base {
+            return Figure::absent(Absent::NotApplicable);
+        }
+        let (known, base_known) = match (figure, base_figure) {
+            (Figure::Absent { reason, .. }, _) => return Figure::absent(*reason),
+            (_, Figure::Absent { reason: Absent::NotDone(_), .. }) => {
+                return Figure::absent(Absent::NoBaseline);
+            }
+            (_, Figure::Absent { reason, .. }) => return Figure::absent(*reason),
+            (Figure::Known(known), Figure::Known(base)) => (known, base),
+        };
+        if base_known.value == 0.0 {
+            return Figure::absent(Absent::NotComparable);
+        }
+        if self.machines(cell) != self.machines(base) {
+            return Figure::absent(Absent::OtherHardware);
+        }
+        let (unit, formula) = match change {
+            Change::Less => (Unit::PercentLess, "percent_less"),
+            Change::More => (Unit::PercentMore, "percent_more"),
+        };
+        let value = change.percent(known.value, base_known.value);
+        let source = Source::formula(formula, [known.id.clone(), base_known.id.clone()]);
+        let suffix = formula.trim_start_matches("percent_");
+        let id = format!("{}:{key}_{suffix}_vs_{}", cell.name(), base.name());
+        let by_seed = known.by_seed.iter().filter_map(|(seed, value)| {
+            let base = base_known.by_seed.get(seed).filter(|base| **base != 0.0)?;
+            Some((*seed, change.percent(*value, *base)))
+        });
+        let known = Known::new(self.notation, id, value, unit, source);
+        let known = known.over_seeds(self.notation, by_seed);
+        let tf32 = SPEEDS.contains(&key) && (self.is_tf32(cell) || self.is_tf32(base));
+        Known { tf32, ..known }.into()
+    }
+
+    fn is_tf32(&self, cell: CellId) -> bool {
+        self.matrix.of(cell).iter().any(|run| run.tf32())
+    }
+
+    /// The kinds of machines that the finished runs of a cell ran on; a run without a record of it
+    /// ran on any.
+    fn machines(&self, cell: CellId) -> BTreeSet<char> {
+        let done = self.matrix.of(cell).into_iter().filter(|run| run.status == Status::Done);
+        let letters = done.filter_map(|run| self.letters.get(&run.id).copied());
+        let letters: BTreeSet<char> = letters.collect();
+        if letters.is_empty() { self.letters.values().take(1).copied().collect() } else { letters }
+    }
 }
 
-fn verdict(interval: &Interval) -> Verdict {
+fn verdict(interval: &Interval, by_seed: impl Iterator<Item = f64> + Clone) -> Verdict {
+    let same_sign = |sign: f64| by_seed.clone().all(|difference| difference * sign > 0.0);
     match interval.contains_zero() {
-        true => Verdict::NoDifference,
-        false if interval.mean > 0.0 => Verdict::Higher,
-        false => Verdict::Lower,
+        false if interval.mean > 0.0 && same_sign(1.0) => Verdict::Higher,
+        false if interval.mean < 0.0 && same_sign(-1.0) => Verdict::Lower,
+        _ => Verdict::NoDifference,
     }
+}
+
+/// The difference in R@1 that each pair of runs recorded, in percentage points.
+fn seed_differences(pairs: &[(&Run, &Run)]) -> Result<BTreeMap<u64, f64>, Absent> {
+    let r1 = |run: &Run| run.summary["val"]["r1"].as_f64().ok_or(Absent::NotMeasured);
+    pairs.iter().map(|(a, b)| Ok((a.seed, r1(a)? - r1(b)?))).collect()
 }
 
 /// Per query, the share of seeds that found it first, in percent, for both sides. Queries that
 /// either side excluded (they have no positive) are left out of both.
 fn paired_hits(ours: &[&Run], theirs: &[&Run]) -> Result<(Vec<f64>, Vec<f64>), Absent> {
-    let ranks = |runs: &[&Run]| -> Result<Vec<Vec<Option<u32>>>, Absent> {
-        let all: Option<Vec<_>> = runs.iter().map(|run| run.t2i_ranks.clone()).collect();
+    let ranks = |runs: &[&'_ Run]| -> Result<Vec<Vec<Option<u32>>>, Absent> {
+        let all: Option<Vec<_>> =
+            runs.iter().map(|run| run.t2i_ranks().map(<[_]>::to_vec)).collect();
         all.ok_or(Absent::NotMeasured)
     };
     let (ours, theirs) = (ranks(ours)?, ranks(theirs)?);
@@ -142,103 +265,5 @@ fn paired_hits(ours: &[&Run], theirs: &[&Run]) -> Result<(Vec<f64>, Vec<f64>), A
     if a.is_empty() { Err(Absent::NotComparable) } else { Ok((a, b)) }
 }
 
-/// Whether a change is told as a saving or as a gain; both are negative when it went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// `100 (1 - x / base)`: how much less time or memory.
-    Less,
-    /// `100 (x / base - 1)`: how much more throughput.
-    More,
-}
-
-/// The figure `key` of one cell relative to the same figure of another, in percent.
-pub(crate) fn relative(
-    notation: Notation,
-    change: Change,
-    key: &str,
-    (cell, figure): (CellId, &Figure),
-    (base, base_figure): (CellId, &Figure),
-) -> Figure {
-    if cell == base {
-        return Figure::absent(Absent::NotApplicable);
-    }
-    let (value, base_value) = match (figure, base_figure) {
-        (Figure::Absent { reason, .. }, _) => return Figure::absent(*reason),
-        (_, Figure::Absent { reason: Absent::NotDone(_), .. }) => {
-            return Figure::absent(Absent::NoBaseline);
-        }
-        (_, Figure::Absent { reason, .. }) => return Figure::absent(*reason),
-        (Figure::Known(known), Figure::Known(base)) => (known.value, base.value),
-    };
-    if base_value == 0.0 {
-        return Figure::absent(Absent::NotComparable);
-    }
-    let ratio = value / base_value;
-    let (value, unit, formula) = match change {
-        Change::Less => (100.0 * (1.0 - ratio), Unit::PercentLess, "percent_less"),
-        Change::More => (100.0 * (ratio - 1.0), Unit::PercentMore, "percent_more"),
-    };
-    let of = [cell, base].map(|cell| format!("{}:{key}", cell.name())).to_vec();
-    notation.known(value, unit, Source::Formula { formula, of })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::figure::TimeUnit;
-    use super::*;
-
-    const NOTATION: Notation = Notation { time_unit: TimeUnit::Hours, gib_decimals: 2 };
-
-    #[test]
-    fn the_interval_decides_the_verdict() {
-        let check = |low, high, expected| {
-            let interval = Interval { mean: (low + high) / 2.0, low, high };
-            assert_eq!(verdict(&interval), expected, "{interval:?}");
-        };
-        check(0.1, 2.0, Verdict::Higher);
-        check(-2.0, -0.1, Verdict::Lower);
-        check(-0.1, 2.0, Verdict::NoDifference);
-        check(0.0, 2.0, Verdict::NoDifference);
-    }
-
-    #[test]
-    fn a_saving_is_relative_to_the_base() {
-        let amp = CellId { amp: true, ..CellId::BASELINE };
-        let gib = |value| {
-            let source = Source::Run { run: "r".to_owned(), key: "k".to_owned() };
-            NOTATION.known(value, Unit::Gib, source)
-        };
-        let less = |a: &Figure, b: &Figure| {
-            relative(NOTATION, Change::Less, "k", (amp, a), (CellId::BASELINE, b))
-        };
-        let saved = less(&gib(4.23), &gib(14.15));
-        assert_eq!(saved.known().expect("both known").shown, "70.1");
-        let wasted = less(&gib(3.0), &gib(2.0));
-        assert_eq!(wasted.known().expect("both known").shown, "−50.0");
-        let failed = Figure::absent(Absent::NotDone(Status::Oom));
-        assert_eq!(less(&failed, &gib(2.0)), failed);
-        assert_eq!(less(&gib(2.0), &failed), Figure::absent(Absent::NoBaseline));
-        assert_eq!(less(&gib(2.0), &gib(0.0)), Figure::absent(Absent::NotComparable));
-    }
-
-    #[test]
-    fn excluded_queries_leave_both_sides() {
-        let run = |ranks: &[Option<u32>]| Run {
-            id: String::new(),
-            cell: CellId::BASELINE,
-            seed: 0,
-            status: Status::Done,
-            note: None,
-            summary: serde_json::Value::Null,
-            provenance: serde_json::Value::Null,
-            evaluations: Vec::new(),
-            t2i_ranks: Some(ranks.to_vec()),
-        };
-        let a = run(&[Some(0), Some(3), None]);
-        let b = run(&[Some(0), Some(0), Some(0)]);
-        let hits = paired_hits(&[&a, &b], &[&b, &b]).expect("equal lengths");
-        assert_eq!(hits, (vec![100.0, 50.0], vec![100.0, 100.0]));
-        let short = run(&[Some(0)]);
-        assert_eq!(paired_hits(&[&a], &[&short]), Err(Absent::NotComparable));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use super::figure::Figure;
 use super::load::Status;
 use super::model::{Cell, Report};
 use super::quantity::QUANTITIES;
+use super::run_figures::OF_CELLS;
 
 /// Figures computed from those of `QUANTITIES`.
 const DERIVED: [&str; 4] =
@@ -13,9 +14,12 @@ const DERIVED: [&str; 4] =
 
 /// The report as comma-separated values.
 pub(crate) fn render(report: &Report) -> String {
-    let keys: Vec<&str> = QUANTITIES.iter().map(|quantity| quantity.key).chain(DERIVED).collect();
+    let quantities = QUANTITIES.iter().map(|quantity| quantity.key);
+    let keys: Vec<&str> = quantities.chain(DERIVED).chain(OF_CELLS).collect();
     let mut header = vec!["cell".to_owned(), "status".to_owned(), "num_done".to_owned()];
-    let targets = report.cells[0].targets.iter().map(|t| format!("train_s_to_r1_{}", t.r1));
+    let targets = report.target_scores.iter().flat_map(|score| {
+        ["train_s", "e2e_s", "epoch"].map(|what| format!("{what}_to_r1_{}", score.r1))
+    });
     let differences = ["r1_vs_fp32", "r1_vs_fp32_twin"];
     let ends = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
     header.extend(keys.iter().map(|key| (*key).to_owned()));
@@ -30,7 +34,10 @@ fn row(cell: &Cell, keys: &[&str]) -> Vec<String> {
     let num_done = cell.runs.iter().filter(|run| run.status == Status::Done).count();
     let mut fields = vec![cell.cell.name(), statuses(cell), num_done.to_string()];
     fields.extend(keys.iter().map(|key| number(cell.figure(key).value())));
-    fields.extend(cell.targets.iter().map(|target| number(target.train_s.value())));
+    for target in &cell.targets {
+        let figures = [&target.train_s, &target.e2e_s, &target.epoch];
+        fields.extend(figures.map(|figure| number(figure.value())));
+    }
     for Difference { figure, .. } in [&cell.r1_vs_fp32, &cell.r1_vs_fp32_twin] {
         fields.push(number(figure.value()));
         fields.extend(range(figure));
@@ -51,7 +58,7 @@ fn statuses(cell: &Cell) -> String {
 
 fn range(figure: &Figure) -> [String; 2] {
     let range = figure.known().and_then(|known| known.range);
-    [0, 1].map(|end| number(range.map(|range| range[end])))
+    [0, 1].map(|end| number(range.map(|range| range[end]).filter(|end| end.is_finite())))
 }
 
 fn number(value: Option<f64>) -> String {

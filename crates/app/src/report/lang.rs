@@ -38,7 +38,8 @@ impl Lang {
     }
 }
 
-/// All strings of one language. Text in braces is filled in by [`fill`].
+/// All strings of one language. Text in braces is filled in by [`fill`](super::text::fill).
+#[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) title: &'static str,
     pub(crate) matrix: &'static str,
@@ -54,24 +55,48 @@ pub(crate) struct Words {
     pub(crate) most_accurate: &'static str,
     pub(crate) fastest: &'static str,
     pub(crate) smallest: &'static str,
+    pub(crate) notice_not_done: &'static str,
+    pub(crate) notice_hardware: &'static str,
+    pub(crate) against_tf32: &'static str,
+    pub(crate) selected_on_test: &'static str,
+    pub(crate) on_hardware: &'static str,
+    pub(crate) progress: &'static str,
+    pub(crate) progress_open: &'static str,
 
     pub(crate) cells_heading: &'static str,
     pub(crate) cells_note: &'static str,
+    pub(crate) paper_heading: &'static str,
+    pub(crate) paper_note: &'static str,
+    pub(crate) of_the_paper: &'static str,
+    pub(crate) not_published: &'static str,
     pub(crate) plots_heading: &'static str,
     pub(crate) curves_title: &'static str,
     pub(crate) curves_note: &'static str,
+    pub(crate) epochs_title: &'static str,
+    pub(crate) epochs_note: &'static str,
     pub(crate) trade_title: &'static str,
     pub(crate) trade_note: &'static str,
+    pub(crate) pareto_note: &'static str,
     pub(crate) savings_title: &'static str,
     pub(crate) savings_note: &'static str,
+    pub(crate) steps_title: &'static str,
+    pub(crate) steps_note: &'static str,
+    pub(crate) scaler_title: &'static str,
+    pub(crate) scaler_note: &'static str,
     pub(crate) not_drawn: &'static str,
     pub(crate) no_plot: &'static str,
     pub(crate) plots_elsewhere: &'static str,
     pub(crate) axis_time: &'static str,
     pub(crate) axis_time_to_best: &'static str,
+    pub(crate) axis_epoch: &'static str,
+    pub(crate) axis_step: &'static str,
+    pub(crate) axis_scale: &'static str,
+    pub(crate) axis_step_ms: &'static str,
+    pub(crate) target_word: &'static str,
     pub(crate) axis_r1: &'static str,
     pub(crate) axis_savings: &'static str,
     pub(crate) time_word: &'static str,
+    pub(crate) e2e_word: &'static str,
     pub(crate) memory_word: &'static str,
 
     pub(crate) effects_heading: &'static str,
@@ -84,10 +109,20 @@ pub(crate) struct Words {
     pub(crate) targets_note: &'static str,
     pub(crate) memory_heading: &'static str,
     pub(crate) memory_note: &'static str,
+    pub(crate) steps_heading: &'static str,
     pub(crate) stability_heading: &'static str,
     pub(crate) stability_note: &'static str,
     pub(crate) test_heading: &'static str,
     pub(crate) test_note: &'static str,
+    pub(crate) examples_heading: &'static str,
+    pub(crate) examples_note: &'static str,
+    pub(crate) examples_licence: &'static str,
+    pub(crate) examples_missing: &'static str,
+    pub(crate) example_right: &'static str,
+    pub(crate) example_wrong: &'static str,
+    pub(crate) described_word: &'static str,
+    pub(crate) found_right: &'static str,
+    pub(crate) found_wrong: &'static str,
     pub(crate) columns_not_measured: &'static str,
 
     pub(crate) limits_heading: &'static str,
@@ -100,6 +135,10 @@ pub(crate) struct Words {
     pub(crate) limit_test_selection: &'static str,
     pub(crate) limit_interval: &'static str,
     pub(crate) limit_memory: &'static str,
+    pub(crate) limit_batches_equal: &'static str,
+    pub(crate) limit_batches_unknown: &'static str,
+    pub(crate) limit_hardware: &'static str,
+    pub(crate) limit_dirty: &'static str,
     pub(crate) limit_tf32: &'static str,
     pub(crate) limit_not_done: &'static str,
 
@@ -133,6 +172,8 @@ pub(crate) struct Words {
     pub(crate) not_measured: &'static str,
     pub(crate) not_reached: &'static str,
     pub(crate) not_reached_by_all: &'static str,
+    pub(crate) other_hardware: &'static str,
+    pub(crate) seeds_word: &'static str,
     pub(crate) no_baseline: &'static str,
     pub(crate) not_comparable: &'static str,
     pub(crate) not_recorded: &'static str,
@@ -157,13 +198,6 @@ impl Words {
     pub(crate) fn column(&self, key: &'static str) -> &'static str {
         self.columns.iter().find(|(name, _)| *name == key).map_or(key, |(_, heading)| heading)
     }
-}
-
-/// `template` with each `{name}` replaced by its value.
-pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    values.iter().fold(template.to_owned(), |text, (name, value)| {
-        text.replace(&format!("{{{name}}}"), value)
-    })
 }
 
 #[cfg(test)]
@@ -197,13 +231,17 @@ mod tests {
             (en.limit_not_done, ko.limit_not_done),
             (en.not_reached_by_all, ko.not_reached_by_all),
             (en.columns_not_measured, ko.columns_not_measured),
+            (en.notice_not_done, ko.notice_not_done),
+            (en.on_hardware, ko.on_hardware),
+            (en.progress, ko.progress),
+            (en.progress_open, ko.progress_open),
+            (en.pareto_note, ko.pareto_note),
+            (en.examples_note, ko.examples_note),
+            (en.examples_missing, ko.examples_missing),
+            (en.example_wrong, ko.example_wrong),
+            (en.limit_hardware, ko.limit_hardware),
         ] {
             assert_eq!(placeholders(a), placeholders(b), "{a} / {b}");
         }
-    }
-
-    #[test]
-    fn fill_replaces_by_name() {
-        assert_eq!(fill("{a} of {b}, {a}", &[("a", "1"), ("b", "{c}")]), "1 of {c}, 1");
     }
 }

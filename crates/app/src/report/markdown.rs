@@ -6,29 +6,33 @@ use super::lang::Words;
 use super::model::Report;
 use super::provenance::leaf;
 use super::table::{self, Entry, Grid, Kind};
+use super::text::Text;
 
-/// The report as Markdown.
-pub(crate) fn render(report: &Report) -> String {
+/// The report as Markdown; `json_sha256` is report.json's, which it was written with.
+pub(crate) fn render(report: &Report, json_sha256: &str) -> String {
     let words = report.lang.words();
-    let mut blocks = vec![
-        format!("# {}", words.title),
-        format!("{}: `{}`", words.matrix, report.matrix),
-        format!("**{}**", report.answer.sentence),
-        grid(&table::cells(report, words)),
+    let mut blocks =
+        vec![format!("# {}", words.title), format!("{}: `{}`", words.matrix, report.matrix)];
+    blocks.extend(report.notices.iter().map(|notice| format!("> {}", escape(&notice.plain()))));
+    blocks.extend([
+        format!("**{}**", escape(&report.answer.sentence.plain())),
+        grid(&table::overview(report, words)),
+        grid(&table::paper(report, words)),
         words.plots_elsewhere.to_owned(),
         grid(&table::effects(report, words)),
-    ];
+    ]);
     blocks.extend(table::details(report, words).iter().map(grid));
     blocks.push(format!("## {}", words.limits_heading));
-    blocks.push(list(report.limits.sentences.iter().map(|sentence| escape(sentence))));
+    blocks.push(list(report.limits.sentences.iter().map(|sentence| escape(&sentence.plain()))));
     blocks.push(format!("## {}", words.formulas_heading));
     blocks.push(list(words.formulas.iter().map(|(name, text)| format!("`{name}`: {text}"))));
     blocks.push(provenance(report, words));
+    blocks.push(format!("<!-- report.json: sha256 {json_sha256} -->"));
     blocks.join("\n\n") + "\n"
 }
 
 fn grid(grid: &Grid) -> String {
-    let mut lines = vec![row(grid.header.iter().map(|text| escape(text)))];
+    let mut lines = vec![row(grid.header.iter().map(|head| escape(&head.text.plain())))];
     let rule = |i: usize| if i == 0 { ":---" } else { "---:" };
     lines.push(row((0..grid.header.len()).map(|i| rule(i).to_owned())));
     lines.extend(grid.rows.iter().map(|r| row(r.entries.iter().map(entry))));
@@ -40,14 +44,15 @@ fn grid(grid: &Grid) -> String {
 }
 
 fn entry(entry: &Entry) -> String {
-    let text = escape(&entry.text);
-    let text = match entry.kind {
-        Kind::Name => format!("**{text}**"),
+    let text = escape(&entry.text.plain());
+    let text = match (entry.kind, entry.tag) {
+        (Kind::Name, _) => format!("**{text}**"),
+        (_, Some(tag)) => format!("{text} {tag}"),
         _ => text,
     };
-    match &entry.detail {
+    match entry.detail.as_ref().map(Text::plain) {
         Some(interval) if interval.starts_with('[') => format!("{text} {interval}"),
-        Some(detail) => format!("{text} ({})", escape(detail)),
+        Some(detail) => format!("{text} ({})", escape(&detail)),
         None => text,
     }
 }

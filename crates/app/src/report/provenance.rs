@@ -50,7 +50,7 @@ fn same_everywhere(values: &BTreeMap<String, Value>, num_runs: usize) -> Option<
 }
 
 /// Calls `visit` with the dotted key of every leaf; an array is a leaf.
-fn flatten(value: &Value, key: &str, visit: &mut dyn FnMut(String, &Value)) {
+pub(crate) fn flatten(value: &Value, key: &str, visit: &mut dyn FnMut(String, &Value)) {
     match value.as_object() {
         Some(table) => {
             for (name, value) in table {

@@ -4,8 +4,9 @@
 use serde_json::Value;
 
 use super::cell::CellId;
-use super::figure::{Absent, Figure, Notation, Unit};
-use super::load::{Run, Status};
+use super::figure::{Absent, Figure, Measured, Source, Unit};
+use super::load::{Run, SUMMARY, Status};
+use super::notation::Notation;
 
 /// One figure that a run's summary may hold.
 pub(crate) struct Quantity {
@@ -41,6 +42,8 @@ pub(crate) const QUANTITIES: &[Quantity] = &[
     any("e2e_s_to_best", "e2e_s_to_best", Unit::Seconds),
     any("train_s", "train_s", Unit::Seconds),
     any("e2e_s", "e2e_s", Unit::Seconds),
+    any("eval_s", "eval_s", Unit::Seconds),
+    any("checkpoint_s", "checkpoint_s", Unit::Seconds),
     any("warmup_s", "warmup_s", Unit::Seconds),
     any("samples_per_s", "samples_per_s", Unit::SamplesPerSecond),
     any("peak_vram_gib", "peak_vram_gib", Unit::Gib),
@@ -67,10 +70,12 @@ impl Quantity {
         over_done(runs, |done| {
             let value = |run: &&Run| {
                 let value = lookup(&run.summary, self.path)?.as_f64()?;
-                Some((value, run.id.clone(), self.path.to_owned()))
+                let source = Source::record(&run.id, SUMMARY, self.path);
+                Some(Measured::recorded(run.seed, value, source))
             };
+            let id = format!("{}:{}", cell.name(), self.key);
             match done.iter().map(value).collect::<Option<Vec<_>>>() {
-                Some(values) => notation.median(&values, self.unit),
+                Some(values) => Figure::median(notation, id, self.unit, &values),
                 None => Figure::absent(Absent::NotMeasured),
             }
         })
@@ -98,6 +103,8 @@ pub(crate) fn unit_of(key: &str) -> Unit {
         Some(quantity) => quantity.unit,
         None if key.ends_with("_less") => Unit::PercentLess,
         None if key.ends_with("_more") => Unit::PercentMore,
+        None if key.ends_with("_ms") => Unit::Milliseconds,
+        None if key.ends_with("_s") => Unit::Seconds,
         None => Unit::Gib, // `peak_memory`, the only other derived figure
     }
 }

@@ -1,19 +1,24 @@
-//! The three plots as inline SVG, each in a wide and a narrow drawing, so that text stays readable
-//! on a phone: the page shows the one that fits. No font is needed to draw them; text takes the
-//! page's.
+//! The plots as inline SVG, each in a wide and a narrow drawing, so that text stays readable on a
+//! phone: the page shows the one that fits. No font is needed to draw them; text takes the page's.
 
+mod axis;
 mod curves;
+mod paint;
 mod placement;
 mod savings;
+mod scaler;
+mod steps;
 mod trade;
 
 use anyhow::{Context, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use serde::Serialize;
 
-use super::cell::CellId;
 use super::lang::Words;
 use super::model::Report;
+use axis::Axis;
+use paint::INK;
 
 /// One plot with its heading, legend and both drawings.
 pub(crate) struct Plot {
@@ -28,12 +33,21 @@ pub(crate) struct Plot {
 pub(crate) struct Drawings {
     pub(crate) wide: String,
     pub(crate) narrow: String,
+    axes: Axes,
+}
+
+/// The numbers along the axes, in either drawing: a scale, nothing measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Axes {
+    pub(crate) x_ticks: Vec<String>,
+    pub(crate) y_ticks: Vec<String>,
 }
 
 /// A line of the legend; the page draws it in HTML, so that it wraps.
 pub(crate) struct LegendEntry {
     pub(crate) label: String,
-    pub(crate) color: RGBColor,
+    /// In CSS.
+    pub(crate) color: &'static str,
     pub(crate) mark: Mark,
 }
 
@@ -45,12 +59,24 @@ pub(crate) enum Mark {
     Box,
 }
 
-/// Draws all three.
+impl Plot {
+    pub(crate) fn axes(&self) -> Axes {
+        self.drawings.as_ref().map_or_else(Axes::default, |drawings| drawings.axes.clone())
+    }
+}
+
+/// Draws all that there is something to draw for, and the three that are always there.
 ///
 /// # Errors
 /// When the SVG cannot be written, which memory alone could cause.
-pub(crate) fn all(report: &Report, words: &Words) -> Result<[Plot; 3]> {
-    Ok([curves::plot(report, words)?, trade::plot(report, words)?, savings::plot(report, words)?])
+pub(crate) fn all(report: &Report, words: &Words) -> Result<Vec<Plot>> {
+    let mut plots = vec![curves::over_time(report, words)?];
+    plots.extend(curves::over_epochs(report, words)?);
+    plots.push(trade::plot(report, words)?);
+    plots.push(savings::plot(report, words)?);
+    plots.extend(steps::plot(report, words)?);
+    plots.extend(scaler::plot(report, words)?);
+    Ok(plots)
 }
 
 /// The canvas of a root drawing.
@@ -82,62 +108,50 @@ impl Shape {
     /// About how many ticks fit along x.
     fn x_ticks(self) -> usize {
         match self {
-            Shape::Wide => 10,
+            Shape::Wide => 9,
             Shape::Narrow => 5,
         }
     }
 }
 
-const INK: RGBColor = RGBColor(0x33, 0x36, 0x3b);
-const GRID: RGBColor = RGBColor(0xe3, 0xe5, 0xe8);
-
-/// Four hues of Okabe and Ito's palette, which colour-blind readers can tell apart: one for each
-/// precision and EMA. GC is told by dashes and hollow points instead.
-fn color(cell: CellId) -> RGBColor {
-    match (cell.amp, cell.ema) {
-        (false, false) => RGBColor(0x4d, 0x4d, 0x4d),
-        (false, true) => RGBColor(0x00, 0x72, 0xb2),
-        (true, false) => RGBColor(0xd5, 0x5e, 0x00),
-        (true, true) => RGBColor(0x00, 0x8a, 0x66),
-    }
-}
+/// About how many ticks fit along y.
+const Y_TICKS: usize = 6;
 
 /// Draws one plot in both shapes.
-fn drawings(title: &str, draw: impl Fn(&Canvas<'_>, Shape) -> Result<()>) -> Result<Drawings> {
-    let svg = |shape: Shape| -> Result<String> {
+fn drawings(
+    title: &str,
+    draw: impl Fn(&Canvas<'_>, Shape) -> Result<[Axis; 2]>,
+) -> Result<Drawings> {
+    let mut axes = Axes::default();
+    let mut svg = |shape: Shape| -> Result<String> {
         let mut svg = String::new();
         {
             let root = SVGBackend::with_string(&mut svg, shape.size_px()).into_drawing_area();
-            draw(&root, shape)?;
+            let [x, y] = draw(&root, shape)?;
+            x.add_to(&mut axes.x_ticks);
+            y.add_to(&mut axes.y_ticks);
             root.present()?;
         }
         inline(&svg, shape, title)
     };
-    Ok(Drawings { wide: svg(Shape::Wide)?, narrow: svg(Shape::Narrow)? })
+    let (wide, narrow) = (svg(Shape::Wide)?, svg(Shape::Narrow)?);
+    Ok(Drawings { wide, narrow, axes })
 }
 
-/// Makes an SVG document an inline element: scalable, titled, without namespace or fonts.
+/// Makes an SVG document an inline element: scalable, titled, in the page's font and colours.
 fn inline(svg: &str, shape: Shape, title: &str) -> Result<String> {
     let (_, body) = svg.split_once('>').context("plotters wrote an SVG without a root element")?;
     let (width, height) = shape.size_px();
     let head =
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">");
-    Ok(head + &body.replace(" font-family=\"sans-serif\"", ""))
+    let body = body
+        .replace(" font-family=\"sans-serif\"", "")
+        .replace(" opacity=\"1\"", "")
+        .replace(" stroke-width=\"1\"", "");
+    Ok(head + &paint::in_css(&body))
 }
 
 /// Text of `size_px` on screen. plotters divides sizes by 1.24 when it writes SVG.
 fn text_style(size_px: f64) -> TextStyle<'static> {
     ("sans-serif", size_px * 1.24).into_font().color(&INK)
-}
-
-/// The upper end of an axis that starts at 0 and shows `highest` with some room above.
-fn with_headroom(highest: f64) -> f64 {
-    if highest > 0.0 { highest * 1.06 } else { 1.0 }
-}
-
-/// A tick's number without trailing zeros.
-fn tick(value: &f64) -> String {
-    let text = format!("{value:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.replace('-', "−") }
 }

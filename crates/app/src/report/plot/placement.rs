@@ -49,8 +49,8 @@ pub(super) fn place_labels(
     let mut taken: Vec<Rect> = points.iter().map(|&point| around(point)).collect();
     let mut placed = Vec::with_capacity(points.len());
     for (&point, label) in points.iter().zip(labels) {
-        // Capitals and digits of a sans-serif face are about 0.66 em wide.
-        let width = (0.66 * font_px * label.chars().count() as f64).ceil() as i32;
+        // Capitals and digits of a wide sans-serif face are about 0.74 em wide.
+        let width = (0.74 * font_px * label.chars().count() as f64).ceil() as i32;
         let size = (width, font_px.ceil() as i32 + 2);
         let candidates = GAPS_PX.iter().flat_map(|&gap| DIRECTIONS.map(|d| (gap, d)));
         let best = candidates
@@ -102,7 +102,7 @@ mod tests {
         let placed = place_labels(&points, &labels, 12.0, (0..320, 0..200));
         assert_eq!(placed.len(), points.len());
         let rect =
-            |p: &Placed| Rect(p.top_left.0, p.top_left.1, p.top_left.0 + 88, p.top_left.1 + 14);
+            |p: &Placed| Rect(p.top_left.0, p.top_left.1, p.top_left.0 + 98, p.top_left.1 + 14);
         for (i, a) in placed.iter().enumerate() {
             assert_eq!(rect(a).overlap(Rect(0, 0, 320, 200)), rect(a).area(), "{a:?} is cut");
             for b in &placed[i + 1..] {
