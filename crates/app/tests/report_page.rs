@@ -12,10 +12,12 @@ mod support;
 
 use chromium::Chromium;
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use support::{smoke_data, tbps};
@@ -169,6 +171,54 @@ fn check(browser: &mut Chromium, width: u32) {
     assert!(smallest >= 8.0, "a label is {smallest} px high at {width} px");
 }
 
+/// The figures of a report.json by their ids.
+fn figures(json: &Value, found: &mut BTreeMap<String, Value>) {
+    match json {
+        Value::Array(items) => items.iter().for_each(|item| figures(item, found)),
+        Value::Object(fields) if fields.contains_key("shown") => {
+            found.insert(fields["id"].as_str().unwrap().to_owned(), json.clone());
+        }
+        Value::Object(fields) => fields.values().for_each(|value| figures(value, found)),
+        _ => {}
+    }
+}
+
+/// Every number that the browser shows is that of its figure in report.json, the ranks of the
+/// examples are those that were recorded, and each example has its pictures.
+fn check_numbers(browser: &mut Chromium, page: &Path) {
+    let json = fs::read_to_string(page.with_file_name("report.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let mut found = BTreeMap::new();
+    figures(&json, &mut found);
+    let numbers = browser.evaluate(
+        "[...document.querySelectorAll('data')].map(d => [d.dataset.figure, \
+         d.dataset.part ? 'shown_range' : 'shown', d.textContent])",
+    );
+    let numbers = numbers.as_array().unwrap();
+    assert!(numbers.len() > 200, "only {} numbers", numbers.len());
+    for number in numbers {
+        let [id, part, text] = [0, 1, 2].map(|i| number[i].as_str().unwrap());
+        let shown = found[id][part].as_str().unwrap();
+        // The answer says "more" instead of "less" where a saving is negative.
+        assert!(
+            text == shown || text == shown.trim_start_matches('−'),
+            "{id}: {text}, not {shown}"
+        );
+    }
+    let Some(run) = json["examples"]["run"].as_str() else { return };
+    let ranks =
+        File::open(page.with_file_name(run).join("checkpoints/best/ranks.json.gz")).unwrap();
+    let ranks: Value = serde_json::from_reader(GzDecoder::new(ranks)).unwrap();
+    let queries = json["examples"]["queries"].as_array().unwrap();
+    for query in queries {
+        let recorded = ranks["t2i"][query["query"].as_u64().unwrap() as usize].as_f64();
+        assert_eq!(query["rank"]["value"].as_f64(), recorded.map(|rank| rank + 1.0), "{query}");
+        assert_eq!(query["right"] == true, recorded == Some(0.0));
+    }
+    let pictures = browser.evaluate("document.querySelectorAll('.strip img').length");
+    assert_eq!(pictures, 6 * queries.len(), "the one described, and five that were found");
+}
+
 #[test]
 fn the_page_opens_at_once_and_fits_everywhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,6 +248,7 @@ fn the_page_opens_at_once_and_fits_everywhere() {
     println!("{bytes} bytes, opened in {load_ms:.0} ms");
     assert!(load_ms > 0.0 && load_ms < MAX_LOAD_MS, "opened in {load_ms} ms");
 
+    check_numbers(&mut browser, &page);
     for (width, height, name) in VIEWS {
         for scheme in ["light", "dark"] {
             browser.open(&page, [width, 900], scheme);

@@ -30,9 +30,11 @@ pub(crate) struct Highlight {
 }
 
 impl Answer {
+    /// `split` is the one that checkpoints were selected on, in words.
     pub(crate) fn of(
         cells: &[Cell],
         basis: MemoryBasis,
+        split: &str,
         notation: Notation,
         words: &Words,
     ) -> Answer {
@@ -43,7 +45,7 @@ impl Answer {
                 words.answer_only_baseline.into()
             }
             None => words.answer_none.into(),
-            Some(cell) => sentence(cells, cell, basis, notation, words)
+            Some(cell) => sentence(cells, cell, basis, split, notation, words)
                 .unwrap_or_else(|| words.answer_none.into()),
         };
         let highlights = [("val_r1", true), ("train_s_to_best", false), ("peak_memory", false)];
@@ -93,6 +95,7 @@ fn sentence(
     cells: &[Cell],
     cell: &Cell,
     basis: MemoryBasis,
+    split: &str,
     notation: Notation,
     words: &Words,
 ) -> Option<Text> {
@@ -121,6 +124,7 @@ fn sentence(
             ("memory", shown(cell, "peak_memory")?),
             ("base_memory", shown(base, "peak_memory")?),
             ("basis", words.basis(basis).into()),
+            ("split", split.into()),
             ("time_change", change("train_s_to_best_less", words.time_change)?),
             ("memory_change", change("peak_memory_less", words.memory_change)?),
             ("r1", shown(cell, "val_r1")?),

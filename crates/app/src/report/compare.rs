@@ -192,7 +192,8 @@ impl<'a> Comparator<'a> {
         if base_known.value == 0.0 {
             return Figure::absent(Absent::NotComparable);
         }
-        if self.machines(cell) != self.machines(base) {
+        let [ours, theirs] = [cell, base].map(|cell| self.machines(cell));
+        if !ours.is_empty() && !theirs.is_empty() && ours != theirs {
             return Figure::absent(Absent::OtherHardware);
         }
         let (unit, formula) = match change {
@@ -217,13 +218,11 @@ impl<'a> Comparator<'a> {
         self.matrix.of(cell).iter().any(|run| run.tf32())
     }
 
-    /// The kinds of machines that the finished runs of a cell ran on; a run without a record of it
-    /// ran on any.
+    /// The kinds of machines that the finished runs of a cell ran on; none where no record says so.
     fn machines(&self, cell: CellId) -> BTreeSet<char> {
         let done = self.matrix.of(cell).into_iter().filter(|run| run.status == Status::Done);
         let letters = done.filter_map(|run| self.letters.get(&run.id).copied());
-        let letters: BTreeSet<char> = letters.collect();
-        if letters.is_empty() { self.letters.values().take(1).copied().collect() } else { letters }
+        letters.collect()
     }
 }
 

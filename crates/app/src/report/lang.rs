@@ -48,6 +48,8 @@ pub(crate) struct Words {
     pub(crate) answer_none: &'static str,
     pub(crate) answer_no_baseline: &'static str,
     pub(crate) answer_only_baseline: &'static str,
+    pub(crate) split_val: &'static str,
+    pub(crate) split_test: &'static str,
     /// A saving, a loss.
     pub(crate) time_change: [&'static str; 2],
     pub(crate) memory_change: [&'static str; 2],

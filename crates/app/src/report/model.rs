@@ -159,9 +159,11 @@ impl Report {
         let target_scores = target::scores(matrix, notation);
         let cells = cells(matrix, memory_basis, &target_scores, &hardware, &mut comparator);
         let effects = effects(&cells, &mut comparator);
-        let answer = Answer::of(&cells, memory_basis, notation, words);
-        let shown = answer.shown_cell().unwrap_or(CellId::BASELINE);
         let limits = limits::of(matrix, &cells, memory_basis, notation, &hardware, words);
+        let selected_on_test = limits.selection_splits.iter().any(|split| split == "test");
+        let split = if selected_on_test { words.split_test } else { words.split_val };
+        let answer = Answer::of(&cells, memory_basis, split, notation, words);
+        let shown = answer.shown_cell().unwrap_or(CellId::BASELINE);
         let mut report = Report {
             schema_version: SCHEMA_VERSION,
             matrix: matrix.name.clone(),
@@ -169,7 +171,7 @@ impl Report {
             notation,
             seeds: matrix.seeds.clone(),
             memory_basis,
-            selected_on_test: limits.selection_splits.iter().any(|split| split == "test"),
+            selected_on_test,
             notices: Vec::new(),
             num_done: count(notation, "num_done", matrix.done()),
             num_runs: count(notation, "num_runs", matrix.runs.iter()),

@@ -6,17 +6,19 @@ pub(super) const WORDS: Words = Words {
     title: "Time and memory to train text-based person search",
     matrix: "Matrix",
 
-    answer: "{cell} reaches its best validation checkpoint in {time} {time_unit} of training and \
+    answer: "{cell} reaches its best {split} checkpoint in {time} {time_unit} of training and \
              {memory} GiB ({basis}), against {base_time} {time_unit} and {base_memory} GiB for \
-             FP32: {time_change} and {memory_change}, at a validation text-to-image R@1 of {r1}% \
+             FP32: {time_change} and {memory_change}, at a {split} text-to-image R@1 of {r1}% \
              against {base_r1}% ({verdict}).",
-    answer_none: "No configuration trains cheaper than FP32 without losing validation accuracy.",
+    answer_none: "No configuration trains cheaper than FP32 without losing accuracy.",
     answer_no_baseline: "The FP32 baseline is not done, so no saving can be stated yet.",
     answer_only_baseline: "Only the FP32 baseline is done, so nothing can be compared yet.",
+    split_val: "validation",
+    split_test: "test",
     time_change: ["{percent}% less time", "{percent}% more time"],
     memory_change: ["{percent}% less memory", "{percent}% more memory"],
     not_tested: "difference not tested",
-    most_accurate: "Highest validation R@1",
+    most_accurate: "Highest R@1",
     fastest: "Shortest training to its best",
     smallest: "Least memory",
     notice_not_done: "{done} of {all} runs are done. The others are shown as what they are and \
@@ -30,7 +32,7 @@ pub(super) const WORDS: Words = Words {
     progress_open: "step {step}",
 
     cells_heading: "The eight configurations",
-    cells_note: "Each at its checkpoint with the best validation R@1. Less: percent below FP32; \
+    cells_note: "Each at its checkpoint with the best R@1 on the selection split. Less: percent below FP32; \
                  a negative number is more than FP32.",
     paper_heading: "Beside the paper's table",
     paper_note: "The shaded columns are the paper's, not ours: CUHK-PEDES validation, one RTX \
@@ -47,7 +49,7 @@ pub(super) const WORDS: Words = Words {
     epochs_note: "The same evaluations by epoch: what a technique does per update, whatever an \
                   update costs.",
     trade_title: "Memory against time",
-    trade_note: "Training time to the best validation checkpoint, and peak memory. Lower left is \
+    trade_note: "Training time to the best checkpoint, and peak memory. Lower left is \
                  cheaper; a hollow point has recomputation (GC) on.",
     pareto_note: "The line joins the Pareto front, where no other configuration takes both less \
                   time and less memory: {cells}.",
@@ -81,7 +83,7 @@ pub(super) const WORDS: Words = Words {
     effects_note: "One technique switched on, the other two fixed. Less: percent below the \
                    configuration without it; a negative number is more.",
     accuracy_heading: "Retrieval accuracy",
-    accuracy_note: "Validation, text to image, at the selected checkpoint. Differences in \
+    accuracy_note: "Selection split, text to image, at the selected checkpoint. Differences in \
                     percentage points with their 95% interval.",
     time_heading: "Time",
     time_note: "Training time leaves out evaluation, checkpoint writes and warm-up; end-to-end \
@@ -99,7 +101,7 @@ pub(super) const WORDS: Words = Words {
     test_heading: "Test split",
     test_note: "Read once, for the checkpoint selected on validation.",
     examples_heading: "What is found",
-    examples_note: "Validation captions and the images that {cell} ({run}) ranks highest, best \
+    examples_note: "Captions and the images that {cell} ({run}) ranks highest, best \
                     first. They are drawn by a fixed seed, not chosen: half of them right at \
                     rank one and half wrong, where there are enough of both. The first picture \
                     is the one that the caption was written for.",
@@ -124,7 +126,7 @@ pub(super) const WORDS: Words = Words {
                       optimistic.",
     limit_test_selection: "At least one run selected its checkpoint on the test split: its \
                            scores are not comparable with selection on validation.",
-    limit_interval: "Intervals resample the {queries} validation queries {resamples} times. They \
+    limit_interval: "Intervals resample the {queries} queries {resamples} times. They \
                      cover the choice of queries, not the randomness of training, and treat the \
                      captions of one person as independent.",
     limit_memory: "Memory is compared by {basis}.",

@@ -6,16 +6,18 @@ pub(super) const WORDS: Words = Words {
     title: "텍스트 기반 인물 검색 학습의 시간과 메모리",
     matrix: "실험 묶음",
 
-    answer: "{cell} 구성은 최적 검증 체크포인트까지 학습 {time} {time_unit}, {memory} GiB({basis})가 들어 \
+    answer: "{cell} 구성은 최적 {split} 체크포인트까지 학습 {time} {time_unit}, {memory} GiB({basis})가 들어 \
              FP32({base_time} {time_unit}, {base_memory} GiB)와 비교해 {time_change}, \
-             {memory_change}이며, 검증 텍스트→이미지 R@1은 {r1}%입니다(FP32 {base_r1}%; {verdict}).",
-    answer_none: "검증 정확도를 잃지 않으면서 FP32보다 비용이 적게 드는 구성은 없습니다.",
+             {memory_change}이며, {split} 텍스트→이미지 R@1은 {r1}%입니다(FP32 {base_r1}%; {verdict}).",
+    answer_none: "정확도를 잃지 않으면서 FP32보다 비용이 적게 드는 구성은 없습니다.",
     answer_no_baseline: "FP32 기준 실행이 완료되지 않아 아직 감소율을 말할 수 없습니다.",
     answer_only_baseline: "FP32 기준만 완료되어 아직 비교할 대상이 없습니다.",
+    split_val: "검증",
+    split_test: "테스트",
     time_change: ["시간 {percent}% 감소", "시간 {percent}% 증가"],
     memory_change: ["메모리 {percent}% 감소", "메모리 {percent}% 증가"],
     not_tested: "차이 검정 불가",
-    most_accurate: "가장 높은 검증 R@1",
+    most_accurate: "가장 높은 R@1",
     fastest: "최적까지 가장 짧은 학습",
     smallest: "가장 적은 메모리",
     notice_not_done: "실행 {all}개 중 {done}개가 완료되었습니다. 나머지는 상태 그대로 표시하며 모든 비교에서 제외합니다.",
@@ -27,7 +29,7 @@ pub(super) const WORDS: Words = Words {
     progress_open: "{step}스텝",
 
     cells_heading: "여덟 구성",
-    cells_note: "각 구성에서 검증 R@1이 가장 높은 체크포인트의 값입니다. 감소: FP32 대비 줄어든 백분율이며, 음수는 FP32보다 늘어난 것입니다.",
+    cells_note: "각 구성에서 선택 분할의 R@1이 가장 높은 체크포인트의 값입니다. 감소: FP32 대비 줄어든 백분율이며, 음수는 FP32보다 늘어난 것입니다.",
     paper_heading: "논문의 표와 나란히",
     paper_note: "음영 열은 우리 측정이 아니라 논문의 수치입니다: CUHK-PEDES 검증, RTX 5070 Ti 한 대, ViT-B/16 384x128, \
                  배치 64. 우리 수치는 아래 한계에 적힌 장치와 데이터셋의 것이므로, 같은 효과가 나타나는지 여부만 비교할 수 있습니다.",
@@ -40,7 +42,7 @@ pub(super) const WORDS: Words = Words {
     epochs_title: "epoch에 따른 R@1",
     epochs_note: "같은 평가를 epoch별로 나타냅니다. 업데이트 비용과 무관한 업데이트당 효과입니다.",
     trade_title: "메모리와 시간",
-    trade_note: "최적 검증 체크포인트까지의 학습 시간과 최대 메모리입니다. 왼쪽 아래일수록 비용이 적으며, 빈 점은 재계산(GC)을 켠 구성입니다.",
+    trade_note: "최적 체크포인트까지의 학습 시간과 최대 메모리입니다. 왼쪽 아래일수록 비용이 적으며, 빈 점은 재계산(GC)을 켠 구성입니다.",
     pareto_note: "선은 시간과 메모리가 모두 더 적은 다른 구성이 없는 Pareto 경계입니다: {cells}.",
     savings_title: "FP32 대비 감소",
     savings_note: "FP32보다 줄어든 백분율입니다: 최대 메모리, 최적 체크포인트까지의 학습 시간. 0의 왼쪽 막대는 FP32보다 늘어난 것입니다.",
@@ -68,7 +70,7 @@ pub(super) const WORDS: Words = Words {
     effects_heading: "각 기법의 단독 효과",
     effects_note: "나머지 두 기법을 고정하고 한 기법만 켠 결과입니다. 감소: 그 기법이 없는 구성 대비 줄어든 백분율이며, 음수는 늘어난 것입니다.",
     accuracy_heading: "검색 정확도",
-    accuracy_note: "검증 분할, 텍스트→이미지, 선택된 체크포인트의 값입니다. 차이는 퍼센트포인트와 95% 구간으로 나타냅니다.",
+    accuracy_note: "선택 분할, 텍스트→이미지, 선택된 체크포인트의 값입니다. 차이는 퍼센트포인트와 95% 구간으로 나타냅니다.",
     time_heading: "시간",
     time_note: "학습 시간에는 평가, 체크포인트 저장, 준비 실행이 들어가지 않으며, 전체 시간에는 모두 들어갑니다.",
     targets_heading: "목표 도달 시간",
@@ -101,7 +103,7 @@ pub(super) const WORDS: Words = Words {
     limit_seeds: "시드 {seeds}: 값은 중앙값이며 괄호 안은 최솟값과 최댓값입니다.",
     limit_selection: "체크포인트를 검증 분할에서 선택하므로 검증 점수는 다소 낙관적입니다.",
     limit_test_selection: "테스트 분할에서 체크포인트를 선택한 실행이 있습니다. 그 점수는 검증 선택의 점수와 비교할 수 없습니다.",
-    limit_interval: "구간은 검증 질의 {queries}개를 {resamples}번 재표집한 것입니다. 질의 선택의 변동만 담고 학습의 무작위성은 담지 \
+    limit_interval: "구간은 질의 {queries}개를 {resamples}번 재표집한 것입니다. 질의 선택의 변동만 담고 학습의 무작위성은 담지 \
                      않으며, 한 인물의 문장들을 독립으로 봅니다.",
     limit_memory: "메모리 비교의 기준: {basis}.",
     limit_batches_equal: "배치: 배치 해시에 따르면 같은 시드의 구성들은 같은 문장을 같은 순서와 같은 증강으로 학습했습니다.",

@@ -79,7 +79,7 @@ type Coord = Cartesian2d<Axis, Axis>;
 pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Coord>;
 
 /// How much room the names on the left take.
-pub(super) const Y_LABELS_PX: u32 = 58;
+pub(super) const Y_LABELS_PX: u32 = 66;
 
 /// Draws axes and grid; rows without numbers have neither along y.
 pub(super) fn frame<'a, 'b>(

@@ -131,8 +131,8 @@ fn the_page_needs_nothing_from_outside() {
 #[test]
 fn a_run_that_selected_on_test_says_so() {
     let fixture = Fixture::empty("selected-on-test");
-    for run in ["fp32.s0", "amp.s0"] {
-        fixture.done(run, 20, 7200.0, 8.0);
+    for (run, train_s_to_best) in [("fp32.s0", 7200.0), ("amp.s0", 3600.0)] {
+        fixture.done(run, 20, train_s_to_best, 8.0);
         let [val, test] = ["val", "test"].map(|split| format!("\"selection_split\":\"{split}\""));
         fixture.change(run, "run.json", &val, &test);
         let ranks = vec![0; fixture::NUM_QUERIES];
@@ -141,6 +141,8 @@ fn a_run_that_selected_on_test_says_so() {
     }
     let report = fixture.report(Lang::En);
     assert!(report.selected_on_test);
+    let answer = report.answer.sentence.plain();
+    assert!(answer.contains("its best test checkpoint"), "{answer}");
     assert_eq!(report.cells[4].r1_vs_fp32.figure.value(), Some(0.0));
     let markdown = fixture.read("report.md");
     for text in
