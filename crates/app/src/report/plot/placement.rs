@@ -6,7 +6,10 @@ use std::ops::Range;
 /// A label's place, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
-    pub(super) top_left: (i32, i32),
+    /// The upper corner that the text starts from, or ends at.
+    pub(super) corner: (i32, i32),
+    /// Whether it ends there: a label on the left keeps its distance whatever the face's width.
+    pub(super) ends_there: bool,
     /// Where a line from the point should end, when the label stands too far to need none.
     pub(super) leader: Option<(i32, i32)>,
 }
@@ -54,12 +57,14 @@ pub(super) fn place_labels(
         let size = (width, font_px.ceil() as i32 + 2);
         let candidates = GAPS_PX.iter().flat_map(|&gap| DIRECTIONS.map(|d| (gap, d)));
         let best = candidates
-            .map(|(gap, direction)| (gap, beside(point, direction, gap, size)))
-            .min_by_key(|&(_, rect)| hidden(rect, &taken, bounds));
-        let Some((gap, rect)) = best else { continue };
+            .map(|(gap, direction)| (gap, direction, beside(point, direction, gap, size)))
+            .min_by_key(|&(_, _, rect)| hidden(rect, &taken, bounds));
+        let Some((gap, direction, rect)) = best else { continue };
         taken.push(rect);
         let leader = (gap > LEADER_FROM_PX).then(|| nearest(rect, point));
-        placed.push(Placed { top_left: (rect.0, rect.1), leader });
+        let ends_there = direction.0 == -1;
+        let corner = (if ends_there { rect.2 } else { rect.0 }, rect.1);
+        placed.push(Placed { corner, ends_there, leader });
     }
     placed
 }
@@ -101,8 +106,10 @@ mod tests {
         let labels = ["FP32+EMA+GC"; 6];
         let placed = place_labels(&points, &labels, 12.0, (0..320, 0..200));
         assert_eq!(placed.len(), points.len());
-        let rect =
-            |p: &Placed| Rect(p.top_left.0, p.top_left.1, p.top_left.0 + 98, p.top_left.1 + 14);
+        let rect = |p: &Placed| {
+            let left = p.corner.0 - if p.ends_there { 98 } else { 0 };
+            Rect(left, p.corner.1, left + 98, p.corner.1 + 14)
+        };
         for (i, a) in placed.iter().enumerate() {
             assert_eq!(rect(a).overlap(Rect(0, 0, 320, 200)), rect(a).area(), "{a:?} is cut");
             for b in &placed[i + 1..] {
@@ -117,6 +124,6 @@ mod tests {
     #[test]
     fn a_lonely_label_stands_to_the_right() {
         let placed = place_labels(&[(50, 50)], &["AMP"], 10.0, (0..320, 0..100));
-        assert_eq!(placed, [Placed { top_left: (59, 44), leader: None }]);
+        assert_eq!(placed, [Placed { corner: (59, 44), ends_there: false, leader: None }]);
     }
 }

@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::super::lang::Words;
 use super::super::model::{Cell, Report};
@@ -77,17 +78,19 @@ fn draw(
     let (x_range, y_range) = area.get_pixel_range();
     let placed = place_labels(&pixels, &labels, shape.font_px(), (x_range, y_range));
     let font = text_style(shape.font_px());
-    for (((cell, ..), &at), (label, corner)) in
+    for (((cell, ..), &at), (label, place)) in
         points.iter().zip(&pixels).zip(labels.iter().zip(placed))
     {
         let color = color(cell.cell);
-        if let Some(leader) = corner.leader {
+        if let Some(leader) = place.leader {
             canvas.draw(&PathElement::new(vec![at, leader], INK.mix(0.45)))?;
         }
         let ground = if cell.cell.gc { CARD } else { color };
         canvas.draw(&Circle::new(at, RADIUS_PX, ground.filled()))?;
         canvas.draw(&Circle::new(at, RADIUS_PX, color.stroke_width(2)))?;
-        canvas.draw(&Text::new((*label).to_owned(), corner.top_left, font.clone()))?;
+        let side = if place.ends_there { HPos::Right } else { HPos::Left };
+        let style = font.clone().pos(Pos::new(side, VPos::Top));
+        canvas.draw(&Text::new((*label).to_owned(), place.corner, style))?;
     }
     Ok([x, y])
 }
