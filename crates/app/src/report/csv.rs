@@ -16,7 +16,8 @@ const DERIVED: [&str; 4] =
 pub(crate) fn render(report: &Report) -> String {
     let quantities = QUANTITIES.iter().map(|quantity| quantity.key);
     let keys: Vec<&str> = quantities.chain(DERIVED).chain(OF_CELLS).collect();
-    let mut header = vec!["cell".to_owned(), "status".to_owned(), "num_done".to_owned()];
+    let mut header =
+        vec!["cell".to_owned(), "status".to_owned(), "num_done".to_owned(), "tf32".to_owned()];
     let targets = report.target_scores.iter().flat_map(|score| {
         ["train_s", "e2e_s", "epoch"].map(|what| format!("{what}_to_r1_{}", score.r1))
     });
@@ -32,7 +33,9 @@ pub(crate) fn render(report: &Report) -> String {
 
 fn row(cell: &Cell, keys: &[&str]) -> Vec<String> {
     let num_done = cell.runs.iter().filter(|run| run.status == Status::Done).count();
-    let mut fields = vec![cell.cell.name(), statuses(cell), num_done.to_string()];
+    // Whether its f32 ran in TF32: what every speed-up against it has to say.
+    let tf32 = if cell.has_done() { cell.tf32.to_string() } else { String::new() };
+    let mut fields = vec![cell.cell.name(), statuses(cell), num_done.to_string(), tf32];
     fields.extend(keys.iter().map(|key| number(cell.figure(key).value())));
     for target in &cell.targets {
         let figures = [&target.train_s, &target.e2e_s, &target.epoch];

@@ -62,6 +62,9 @@ fn a_run_that_is_not_done_has_no_numbers() {
         assert_eq!(line.trim_end_matches(','), format!("{name},{status},0"));
     }
     assert_eq!(json["cells"].as_array().unwrap().len(), 8);
+    let csv = fixture.read("report.csv");
+    assert!(csv.starts_with("cell,status,num_done,tf32,val_r1,"), "{csv}");
+    assert!(csv.contains("\nfp32,done,1,true,50,") && csv.contains("\namp,done,1,false,90,"));
 }
 
 #[test]
