@@ -40,19 +40,23 @@ const HARDWARE: [&str; 6] = ["backend", "device_name", "driver", "cpu", "num_cpu
 /// Refuses runs that must not be compared.
 ///
 /// # Errors
-/// The first two runs that differ, in what, and what to do.
+/// The first two runs that differ, or the run whose attempts do, in what, and what to do.
 pub(crate) fn require(matrix: &Matrix) -> Result<()> {
     let mut first: BTreeMap<String, (&Run, String)> = BTreeMap::new();
     for run in &matrix.runs {
         for (key, value) in traits(run) {
             match first.get(&key) {
-                Some((other, expected)) if *expected != value => bail!(
-                    "{} and {} differ in {key} ({expected} and {value}): a report compares runs \
-                     of one data set, configuration, code version and protocol; move those of \
-                     another kind into a directory of their own",
-                    other.id,
-                    run.id
-                ),
+                Some((other, expected)) if *expected != value => {
+                    let who = match other.id == run.id {
+                        true => format!("the attempts of {}", run.id),
+                        false => format!("{} and {}", other.id, run.id),
+                    };
+                    bail!(
+                        "{who} differ in {key} ({expected} and {value}): a report compares runs of \
+                         one data set, configuration, code version and protocol; move those of \
+                         another kind into a directory of their own"
+                    )
+                }
                 Some(_) => {}
                 None => drop(first.insert(key, (run, value))),
             }
@@ -61,13 +65,19 @@ pub(crate) fn require(matrix: &Matrix) -> Result<()> {
     require_same_batches(matrix)
 }
 
+/// The record of a run, and those of its attempts: a resumed run is trained by several processes.
+fn records(run: &Run) -> impl Iterator<Item = &Value> {
+    let attempts = run.provenance["attempts"].as_array().into_iter().flatten();
+    std::iter::once(&run.provenance).chain(attempts)
+}
+
 /// What a run must share with the others, by name; nothing of what it did not record.
-fn traits(run: &Run) -> BTreeMap<String, String> {
-    let mut traits = BTreeMap::new();
-    for key in RECORDS {
-        if let Some(value) = run.provenance.get(key) {
+fn traits(run: &Run) -> Vec<(String, String)> {
+    let mut traits = Vec::new();
+    for (record, key) in records(run).flat_map(|record| RECORDS.map(|key| (record, key))) {
+        if let Some(value) = record.get(key) {
             flatten(value, key, &mut |key, value| {
-                traits.insert(format!("{PROVENANCE}: {key}"), leaf(value));
+                traits.push((format!("{PROVENANCE}: {key}"), leaf(value)));
             });
         }
     }
@@ -78,13 +88,13 @@ fn traits(run: &Run) -> BTreeMap<String, String> {
             false => format!(" without {}", technique.label()),
         });
         if !FREE_SETTINGS.contains(&key.as_str()) {
-            traits.insert(format!("{CONFIG}: {key}{}", side.unwrap_or_default()), value);
+            traits.push((format!("{CONFIG}: {key}{}", side.unwrap_or_default()), value));
         }
     });
     // Where the cache is says nothing, whether there is one says what is timed.
     if let Some(cache) = run.config.get("data").and_then(|data| data.get("cache")?.as_str()) {
         let used = if cache.is_empty() { "none" } else { "used" };
-        traits.insert(format!("{CONFIG}: data.cache"), used.to_owned());
+        traits.push((format!("{CONFIG}: data.cache"), used.to_owned()));
     }
     traits
 }
@@ -151,25 +161,32 @@ pub(crate) struct Hardware {
     pub(crate) runs: Vec<String>,
 }
 
-/// The kinds of machines that the runs with a record ran on.
+/// The kinds of machines that the runs with a record ran on; a run that was resumed elsewhere is of
+/// several.
 pub(crate) fn hardware(runs: &[Run]) -> Vec<Hardware> {
     let mut kinds: Vec<Hardware> = Vec::new();
     for run in runs.iter().filter(|run| run.provenance.is_object()) {
-        let known = |key: &&str| run.provenance.get(*key).filter(|value| !value.is_null());
-        let described = |key: &str, value: &Value| match key {
-            "num_cpus" => format!("{value} CPUs"),
-            _ => leaf(value),
-        };
-        let parts: Vec<String> =
-            HARDWARE.iter().filter_map(|key| Some(described(key, known(key)?))).collect();
-        let description = parts.join(", ");
-        match kinds.iter_mut().find(|kind| kind.description == description) {
-            Some(kind) => kind.runs.push(run.id.clone()),
-            None => {
+        for record in records(run) {
+            let description = machine(record, &run.provenance);
+            let kind = kinds.iter().position(|kind| kind.description == description);
+            let kind = kind.unwrap_or_else(|| {
                 let letter = (b'A' + (kinds.len() % 26) as u8) as char;
-                kinds.push(Hardware { letter, description, runs: vec![run.id.clone()] });
+                kinds.push(Hardware { letter, description, runs: Vec::new() });
+                kinds.len() - 1
+            });
+            if kinds[kind].runs.last() != Some(&run.id) {
+                kinds[kind].runs.push(run.id.clone());
             }
         }
     }
     kinds
+}
+
+/// The machine of a record; what an attempt does not say, its run does.
+fn machine(record: &Value, run: &Value) -> String {
+    let known = |key: &str| {
+        let found = record.get(key).or_else(|| run.get(key)).filter(|value| !value.is_null())?;
+        Some(if key == "num_cpus" { format!("{found} CPUs") } else { leaf(found) })
+    };
+    HARDWARE.iter().filter_map(|key| known(key)).collect::<Vec<String>>().join(", ")
 }

@@ -70,8 +70,8 @@ impl Change {
 pub(crate) struct Comparator<'a> {
     matrix: &'a Matrix,
     notation: Notation,
-    /// The kind of machine of each run.
-    letters: BTreeMap<String, char>,
+    /// The kinds of machines of the runs.
+    letters: Vec<(String, char)>,
     known: BTreeMap<(CellId, CellId), Difference>,
 }
 
@@ -221,8 +221,8 @@ impl<'a> Comparator<'a> {
     /// The kinds of machines that the finished runs of a cell ran on; none where no record says so.
     fn machines(&self, cell: CellId) -> BTreeSet<char> {
         let done = self.matrix.of(cell).into_iter().filter(|run| run.status == Status::Done);
-        let letters = done.filter_map(|run| self.letters.get(&run.id).copied());
-        letters.collect()
+        let letters = done.flat_map(|run| self.letters.iter().filter(move |of| of.0 == run.id));
+        letters.map(|(_, letter)| *letter).collect()
     }
 }
 

@@ -31,13 +31,13 @@ mod target;
 mod tests;
 mod text;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::checkpoint::sha256;
-use crate::run_dir::write_synced;
 
 pub(crate) use html::escape;
 pub(crate) use lang::Lang;
@@ -79,13 +79,21 @@ pub(crate) fn write(
 /// before the first takes its place.
 fn replace_all(folder: &Path, files: &[(&str, String)]) -> Result<()> {
     let staged = |name: &str| folder.join(format!(".{name}.tmp"));
-    let stage =
-        || files.iter().try_for_each(|(name, text)| write_synced(&staged(name), text.as_bytes()));
+    let stage = |name: &str, text: &str| {
+        let write = |mut file: File| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        };
+        let path = staged(name);
+        let written = File::create(&path).and_then(write);
+        written.with_context(|| format!("cannot write {}", path.display()))
+    };
     let rename = |name: &str| {
         let path = folder.join(name);
         fs::rename(staged(name), &path).with_context(|| format!("cannot write {}", path.display()))
     };
-    let written = stage().and_then(|()| files.iter().try_for_each(|(name, _)| rename(name)));
+    let staged_all = files.iter().try_for_each(|(name, text)| stage(name, text));
+    let written = staged_all.and_then(|()| files.iter().try_for_each(|(name, _)| rename(name)));
     if written.is_err() {
         // The error that stopped the work is the one to report.
         files.iter().for_each(|(name, _)| drop(fs::remove_file(staged(name))));

@@ -81,6 +81,25 @@ fn other_hardware_is_marked_and_not_compared() {
 }
 
 #[test]
+fn the_attempts_of_a_run_count_too() {
+    let fixture = two_cells("attempts");
+    let with = |run: &str, attempts: &str| {
+        let record = "\"protocol\":1";
+        fixture.change(run, "run.json", record, &format!("\"attempts\":{attempts},{record}"));
+    };
+    with("amp.s0", r#"[{"git_commit":"c0ffee"},{"git_commit":"c0ffee","cpu":"Another CPU"}]"#);
+    let report = fixture.report(Lang::En);
+    let letters = |cell: usize| report.cells[cell].hardware.iter().collect::<String>();
+    assert_eq!((letters(0), letters(4)), ("A".to_owned(), "AB".to_owned()));
+    let other = Figure::absent(Absent::OtherHardware);
+    assert_eq!(report.cells[4].figures["train_s_to_best_less"], other);
+    with("fp32.s0", r#"[{"git_commit":"c0ffee"},{"git_commit":"c0c0a"}]"#);
+    let refusal = fixture.refusal();
+    let expected = "the attempts of fp32.s0 differ in run.json: git_commit (c0ffee and c0c0a)";
+    assert!(refusal.starts_with(expected), "{refusal}");
+}
+
+#[test]
 fn merged_shards_report_what_one_directory_reports() {
     let whole = Fixture::mixed("merge");
     whole.report(Lang::En);
