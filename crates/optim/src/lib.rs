@@ -40,5 +40,5 @@ pub use grad_scaler::{GradScaler, GradScalerConfig, GradScalerState};
 pub use param_groups::{ParamEntry, ParamGroup, Rule};
 pub use root::root;
 pub use schedule::WarmupCosine;
-pub use state::OptimizerState;
+pub use state::{OptimizerState, See};
 pub use step::{Optimizer, OptimizerConfig, StepOutcome};

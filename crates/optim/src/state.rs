@@ -29,6 +29,9 @@ pub struct OptimizerState {
     pub ema_updates: Option<u64>,
 }
 
+/// Is shown a tensor: its name, its shape, and how to copy it to the host.
+pub type See<'a> = dyn FnMut(&str, &[usize], &dyn Fn() -> TensorData) + 'a;
+
 impl Optimizer {
     /// The numbers to save.
     pub fn state(&self) -> OptimizerState {
@@ -42,17 +45,23 @@ impl Optimizer {
     /// The tensors to save, as a copy on the host.
     pub fn state_tensors(&self) -> Vec<(String, TensorData)> {
         let mut tensors = Vec::new();
+        self.visit_state(&mut |name, _, read| tensors.push((name.to_owned(), read())));
+        tensors
+    }
+
+    /// Shows the tensors to save one after another, always in the same order.
+    pub fn visit_state(&self, see: &mut See<'_>) {
         for (i, entry) in self.entries.iter().enumerate() {
-            let mut push = |kind: &str, tensor: &Tensor<1>| {
-                tensors.push((format!("{kind}.{}", entry.path), shaped(tensor, &entry.shape)));
+            let mut show = |kind: &str, tensor: &Tensor<1>| {
+                let name = format!("{kind}.{}", entry.path);
+                see(&name, &entry.shape, &|| shaped(tensor, &entry.shape));
             };
-            push("exp_avg", &self.moments[i].exp_avg);
-            push("exp_avg_sq", &self.moments[i].exp_avg_sq);
+            show("exp_avg", &self.moments[i].exp_avg);
+            show("exp_avg_sq", &self.moments[i].exp_avg_sq);
             if let Some(ema) = &self.ema {
-                push("ema", &ema.shadow[i]);
+                show("ema", &ema.shadow[i]);
             }
         }
-        tensors
     }
 
     /// Goes on from a saved state; nothing changes on an error.

@@ -14,6 +14,7 @@ mod import;
 mod naming;
 mod params;
 mod safetensors;
+mod stream;
 mod tensor;
 mod torch;
 
@@ -21,6 +22,7 @@ pub use export::{export, serialize};
 pub use fit::Fitted;
 pub use import::{ClipWeights, Container, Names, read};
 pub use params::{load, state_dict};
+pub use stream::{See, visit, write};
 
 use crate::config::ClipConfig;
 use serde::{Deserialize, Serialize};
