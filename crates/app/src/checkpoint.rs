@@ -4,39 +4,104 @@
 //! SHA-256 of every file in it. The one it replaces is kept as `<name>.previous` until the next, so
 //! that at any moment of a crash one of the two is whole.
 
-use crate::run_dir::write_synced;
+use crate::hold::{self, Place};
+use crate::run_dir::sync_folder;
 use anyhow::{Context, Result, anyhow, ensure};
-use burn::tensor::{DType, TensorData};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use burn::tensor::TensorData;
+use safetensors::tensor::{Dtype, SafeTensors};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tbps_model::weights::{self, Recipe, See};
 
 const MANIFEST: &str = "manifest.json";
 
-/// Files of a checkpoint by name.
+/// Files of a checkpoint by name, as they are read.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Replaces the checkpoint `name` in `folder`.
-pub(crate) fn write(folder: &Path, name: &str, files: &Files) -> Result<()> {
+/// Files of a checkpoint by name, as they are written.
+pub(crate) type Contents<'a> = BTreeMap<&'static str, Content<'a>>;
+
+/// What writes a file.
+pub(crate) type Content<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// A file of these bytes.
+pub(crate) fn bytes(bytes: Vec<u8>) -> Content<'static> {
+    Box::new(move |out| out.write_all(&bytes))
+}
+
+/// A safetensors file of the tensors that `visit` shows, copied to the host one by one.
+pub(crate) fn tensors<'a>(
+    recipe: Option<Recipe>,
+    visit: impl Fn(&mut See<'_>) + 'a,
+) -> Content<'a> {
+    Box::new(move |out| weights::write(out, recipe.as_ref(), &visit))
+}
+
+/// Replaces the checkpoint `name` in `folder`; on an error the one that is there stays.
+pub(crate) fn write(folder: &Path, name: &str, contents: &Contents<'_>) -> Result<()> {
+    hold::at(Place::Checkpoint);
     let [current, previous, temporary] = places(folder, name);
     remove(&temporary)?;
-    let shown = temporary.display();
-    fs::create_dir_all(&temporary).with_context(|| format!("cannot create {shown}"))?;
-    let mut manifest = BTreeMap::new();
-    for (file, bytes) in files {
-        write_synced(&temporary.join(file), bytes)?;
-        manifest.insert(file, sha256(bytes));
+    let written = fill(&temporary, contents);
+    if written.is_err() {
+        // Half a checkpoint is of no use, and its room may be what is missing. The error that
+        // stopped the work is the one to report.
+        drop(fs::remove_dir_all(&temporary));
+        return written;
     }
-    write_synced(&temporary.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
-    sync_folder(&temporary)?;
     if current.exists() {
         remove(&previous)?;
         rename(&current, &previous)?;
     }
     rename(&temporary, &current)?;
-    sync_folder(folder)
+    sync(folder)
+}
+
+/// Writes every file of a checkpoint and its manifest into a new folder.
+fn fill(place: &Path, contents: &Contents<'_>) -> Result<()> {
+    fs::create_dir_all(place).with_context(|| format!("cannot create {}", place.display()))?;
+    let mut manifest = BTreeMap::new();
+    for (file, content) in contents {
+        manifest.insert(file, write_hashed(&place.join(file), content)?);
+    }
+    write_hashed(&place.join(MANIFEST), &bytes(serde_json::to_vec_pretty(&manifest)?))?;
+    sync(place)
+}
+
+fn sync(folder: &Path) -> Result<()> {
+    sync_folder(folder).with_context(|| format!("cannot sync {}", folder.display()))
+}
+
+/// Writes a file, waits until the disk has it, and returns the SHA-256 of its bytes.
+fn write_hashed(path: &Path, content: &Content<'_>) -> Result<String> {
+    let write = || {
+        let mut out = Hashing { file: BufWriter::new(File::create(path)?), hash: Sha256::new() };
+        content(&mut out)?;
+        out.file.into_inner()?.sync_all()?;
+        io::Result::Ok(hex(&out.hash.finalize()))
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A file whose bytes are hashed on their way.
+struct Hashing {
+    file: BufWriter<File>,
+    hash: Sha256,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Reads the checkpoint `name`, or its predecessor when that one is damaged: then what is damaged
@@ -96,31 +161,13 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
         .with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))
 }
 
-/// Makes renames in a folder durable. Only Unix can open a folder; elsewhere the rename has to do.
-fn sync_folder(folder: &Path) -> Result<()> {
-    if cfg!(unix) {
-        let sync = File::open(folder).and_then(|folder| folder.sync_all());
-        sync.with_context(|| format!("cannot sync {}", folder.display()))?;
-    }
-    Ok(())
-}
-
 /// Lower-case hexadecimal SHA-256.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }
 
-/// f32 tensors as a safetensors file.
-pub(crate) fn to_safetensors(tensors: &[(String, TensorData)]) -> Result<Vec<u8>> {
-    let views: Vec<(&str, TensorView<'_>)> = tensors
-        .iter()
-        .map(|(name, data)| {
-            ensure!(data.dtype() == DType::F32, "{name} is {:?}, not f32", data.dtype());
-            let view = TensorView::new(Dtype::F32, data.shape().to_vec(), data.as_bytes())?;
-            Ok((name.as_str(), view))
-        })
-        .collect::<Result<_>>()?;
-    Ok(safetensors::serialize(views, None)?)
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The f32 tensors of a safetensors file.
@@ -142,13 +189,17 @@ mod tests {
         [("a.txt".to_owned(), content.as_bytes().to_vec())].into()
     }
 
+    fn write(folder: &Path, name: &str, content: &'static str) -> Result<()> {
+        super::write(folder, name, &[("a.txt", bytes(content.into()))].into())
+    }
+
     #[test]
     fn a_torn_checkpoint_gives_way_to_its_predecessor() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         assert!(read(folder, "last").unwrap().is_none());
-        write(folder, "last", &files("one")).unwrap();
-        write(folder, "last", &files("two")).unwrap();
+        write(folder, "last", "one").unwrap();
+        write(folder, "last", "two").unwrap();
         assert_eq!(read(folder, "last").unwrap().unwrap(), (files("two"), None));
         fs::write(folder.join("last/a.txt"), "tw").unwrap();
         let (found, warning) = read(folder, "last").unwrap().unwrap();
@@ -162,18 +213,37 @@ mod tests {
     fn a_crash_between_the_renames_loses_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        write(folder, "last", &files("one")).unwrap();
+        write(folder, "last", "one").unwrap();
         fs::rename(folder.join("last"), folder.join("last.previous")).unwrap();
         fs::create_dir(folder.join("last.tmp")).unwrap();
         assert_eq!(read(folder, "last").unwrap().unwrap(), (files("one"), None));
-        write(folder, "last", &files("two")).unwrap();
+        write(folder, "last", "two").unwrap();
         assert_eq!(read(folder, "last").unwrap().unwrap(), (files("two"), None));
     }
 
     #[test]
+    fn a_write_that_fails_leaves_what_is_there_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        write(folder, "last", "one").unwrap();
+        let full = |out: &mut dyn Write| {
+            out.write_all(b"half")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        };
+        let contents = Contents::from([("a.txt", Box::new(full) as Content<'_>)]);
+        let error = super::write(folder, "last", &contents).unwrap_err();
+        assert!(format!("{error:#}").ends_with("last.tmp/a.txt: no storage space"), "{error:#}");
+        assert_eq!(read(folder, "last").unwrap().unwrap(), (files("one"), None));
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    }
+
+    #[test]
     fn tensors_round_trip() {
-        let tensors = vec![("w".to_owned(), TensorData::from([[1.5f32, -2.0], [0.0, 3.0]]))];
-        let read = from_safetensors(&to_safetensors(&tensors).unwrap()).unwrap();
-        assert_eq!(read.into_iter().collect::<Vec<_>>(), tensors);
+        let tensor = TensorData::from([[1.5f32, -2.0], [0.0, 3.0]]);
+        let mut file = Vec::new();
+        let shown = tensor.clone();
+        tensors(None, move |see| see("w", &[2, 2], &|| shown.clone()))(&mut file).unwrap();
+        let read = from_safetensors(&file).unwrap();
+        assert_eq!(read.into_iter().collect::<Vec<_>>(), [("w".to_owned(), tensor)]);
     }
 }

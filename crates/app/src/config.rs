@@ -141,6 +141,8 @@ pub(crate) struct TrainConfig {
     /// Minutes between checkpoints within an epoch; 0: not by time.
     pub(crate) checkpoint_every_min: f64,
     pub(crate) log_every_steps: u64,
+    /// Whether the log is written as TensorBoard event files too.
+    pub(crate) tensorboard: bool,
     pub(crate) max_consecutive_skips: u64,
 }
 
@@ -185,6 +187,8 @@ pub(crate) struct EvalConfig {
     pub(crate) split: SplitName,
     pub(crate) allow_test_selection: bool,
     pub(crate) read_test: bool,
+    /// Steps between evaluations within an epoch; 0: at the end of each epoch only.
+    pub(crate) every_steps: u64,
     /// Captions that are evaluated, the first of the split; 0: all.
     pub(crate) max_queries: usize,
     /// Images that are evaluated, the first of the split; 0: all.

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, SplitName};
 use crate::embedder::Embedder;
+use crate::hold::{self, Place};
 use crate::learner::image_size;
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
@@ -90,6 +91,7 @@ impl EvalSet {
         clip: &Clip,
         compute: FloatDType,
     ) -> Result<(Evaluation, Features)> {
+        hold::at(Place::Evaluation);
         let features = self.features(clip, compute)?;
         let Features { images, captions } = &features;
         let dim = images.len() / self.images.len();

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Exit status of what was interrupted and can be resumed.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// An error with an exit status of its own; every other error ends with status 1.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -20,7 +23,7 @@ impl Failure {
     pub(crate) fn exit_status(error: &anyhow::Error) -> u8 {
         match error.downcast_ref() {
             Some(Self::Usage(_)) => 2,
-            Some(Self::Interrupted(_)) => 130,
+            Some(Self::Interrupted(_)) => INTERRUPTED,
             None => 1,
         }
     }

@@ -11,6 +11,7 @@ use tbps_data::{Batch, TrainLoader};
 
 use crate::config::TrainConfig;
 use crate::evaluate::EvalSet;
+use crate::hold::{self, Place};
 
 /// The batches of one epoch, from a position on.
 pub(crate) struct Feed {
@@ -86,6 +87,7 @@ impl Iterator for FeedIterator<'_> {
         if self.done == self.feed.batches_per_epoch {
             return None;
         }
+        hold::at(Place::Loader);
         let batch = self.batches.next()?;
         self.done += 1;
         Some(batch.map_err(DatasetError::new))

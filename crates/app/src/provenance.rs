@@ -4,7 +4,12 @@ use crate::checkpoint::sha256;
 use crate::config::{Config, DataConfig, SplitName};
 use crate::device::DeviceName;
 use crate::model_file::WeightsRecord;
+use crate::run_dir::write_json;
+use anyhow::{Context, Result};
 use serde::Serialize;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tbps_data::{Dataset, DatasetName, Fingerprint};
 use tbps_metrics::memory::nvml;
@@ -52,6 +57,26 @@ pub(crate) struct Provenance {
     pub(crate) total_steps: u64,
     /// Seconds since 1970-01-01 UTC.
     pub(crate) start_time_s: u64,
+    /// Every process that trained this run; the keys above are of the first.
+    pub(crate) attempts: Vec<Attempt>,
+}
+
+/// One process of a run that may have been interrupted and resumed, perhaps by another version or
+/// on another device.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Attempt {
+    pub(crate) start_time_s: u64,
+    /// Steps that were done before it.
+    pub(crate) from_step: u64,
+    pub(crate) tbps_version: &'static str,
+    pub(crate) git_commit: Option<&'static str>,
+    pub(crate) git_dirty: Option<bool>,
+    pub(crate) cpu: Option<String>,
+    pub(crate) num_cpus: usize,
+    pub(crate) device: String,
+    pub(crate) device_name: Option<String>,
+    pub(crate) driver: Option<String>,
+    pub(crate) backend: &'static str,
 }
 
 impl Provenance {
@@ -98,6 +123,42 @@ impl Provenance {
             limited: limits(config),
             total_steps: 0,
             start_time_s: since_1970.map_or(0, |d| d.as_secs()),
+            attempts: Vec::new(),
+        }
+    }
+
+    /// Writes `run.json`, or adds this process to the one that is there.
+    ///
+    /// # Errors
+    /// When the one that is there is damaged, or the file cannot be written.
+    pub(crate) fn record(mut self, path: &Path, from_step: u64) -> Result<()> {
+        let attempt = self.attempt(from_step);
+        if !path.is_file() {
+            self.attempts.push(attempt);
+            return write_json(path, &self);
+        }
+        let shown = path.display();
+        let damaged = || format!("{shown} is damaged: remove it to have it written again");
+        let json = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let mut record: Value = serde_json::from_slice(&json).with_context(damaged)?;
+        let attempts = record.get_mut("attempts").and_then(Value::as_array_mut);
+        attempts.with_context(damaged)?.push(serde_json::to_value(attempt)?);
+        write_json(path, &record)
+    }
+
+    fn attempt(&self, from_step: u64) -> Attempt {
+        Attempt {
+            start_time_s: self.start_time_s,
+            from_step,
+            tbps_version: self.tbps_version,
+            git_commit: self.git_commit,
+            git_dirty: self.git_dirty,
+            cpu: self.cpu.clone(),
+            num_cpus: self.num_cpus,
+            device: self.device.clone(),
+            device_name: self.device_name.clone(),
+            driver: self.driver.clone(),
+            backend: self.backend,
         }
     }
 }
@@ -129,7 +190,7 @@ fn locked_version(package: &str) -> Option<&'static str> {
 
 /// The processor's name, where Linux tells.
 pub(crate) fn cpu_name() -> Option<String> {
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }

@@ -2,6 +2,7 @@
 //! `summary.json` at the end. Keys that end in `_s` are times in seconds.
 
 use crate::run_dir::{RunDir, append};
+use crate::tensorboard::EventFile;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -30,8 +31,8 @@ pub(crate) struct StepRecord {
     pub(crate) skipped: bool,
     #[serde(flatten)]
     pub(crate) parts: StepParts,
-    pub(crate) train_s: f64,
-    pub(crate) e2e_s: f64,
+    #[serde(flatten)]
+    pub(crate) clocks: Elapsed,
 }
 
 /// Where the time of one step went, as the host sees it: a device that works on its own is waited
@@ -50,7 +51,7 @@ pub(crate) struct StepParts {
 #[derive(Debug, Serialize)]
 pub(crate) struct EvalRecord {
     pub(crate) step: u64,
-    pub(crate) epoch: usize,
+    pub(crate) epoch: Epochs,
     /// Text to image, of the weights that are selected on: the average's when there is one.
     pub(crate) val: Percent,
     /// Text to image, of the weights that are trained.
@@ -64,9 +65,22 @@ pub(crate) struct EvalRecord {
     pub(crate) resident_bytes: u64,
     /// Of the batches of this epoch so far, in their order: equal in all cells of a seed.
     pub(crate) batch_hash: String,
-    pub(crate) train_s: f64,
-    pub(crate) e2e_s: f64,
-    pub(crate) eval_s: f64,
+    #[serde(flatten)]
+    pub(crate) clocks: Elapsed,
+}
+
+/// Epochs of training, with a fraction where an evaluation falls within one. Whole ones are written
+/// as integers.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(crate) struct Epochs(pub(crate) f64);
+
+impl Serialize for Epochs {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.fract() {
+            0.0 => serializer.serialize_u64(self.0 as u64),
+            _ => serializer.serialize_f64(self.0),
+        }
+    }
 }
 
 /// Scores in percent, as records show them.
@@ -85,16 +99,35 @@ impl From<&Scores> for Percent {
     }
 }
 
-/// `metrics.jsonl`, open at its end.
+/// `metrics.jsonl`, open at its end, and TensorBoard's copy of it.
 pub(crate) struct MetricsLog {
     file: File,
+    events: Option<EventFile>,
 }
 
-/// What the clocks showed at the last line, of whatever kind.
+/// What the clocks showed at a line, of whatever kind.
 #[derive(Deserialize)]
-struct Times {
+struct Clocks {
     train_s: f64,
+    eval_s: f64,
+    checkpoint_s: f64,
+    warmup_s: f64,
     e2e_s: f64,
+}
+
+impl Clocks {
+    /// Moves each clock on to what it showed here.
+    fn catch_up(&self, elapsed: &mut Elapsed) {
+        for (clock, shown) in [
+            (&mut elapsed.train_s, self.train_s),
+            (&mut elapsed.eval_s, self.eval_s),
+            (&mut elapsed.checkpoint_s, self.checkpoint_s),
+            (&mut elapsed.warmup_s, self.warmup_s),
+            (&mut elapsed.e2e_s, self.e2e_s),
+        ] {
+            *clock = clock.max(shown);
+        }
+    }
 }
 
 impl MetricsLog {
@@ -111,20 +144,25 @@ impl MetricsLog {
             Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
         };
         let lost = written.get(len as usize..).unwrap_or_default();
-        let last = lost.split(|b| *b == b'\n').rev().find_map(|l| serde_json::from_slice(l).ok());
-        if let Some(Times { train_s, e2e_s }) = last {
-            elapsed.train_s = elapsed.train_s.max(train_s);
-            elapsed.e2e_s = elapsed.e2e_s.max(e2e_s);
+        let mut lines = lost.split(|b| *b == b'\n').rev();
+        if let Some(last) = lines.find_map(|l| serde_json::from_slice::<Clocks>(l).ok()) {
+            last.catch_up(elapsed);
         }
         let file = append(&path)?;
         file.set_len(len).with_context(|| format!("cannot cut {}", path.display()))?;
-        Ok(Self { file })
+        Ok(Self { file, events: None })
+    }
+
+    /// Writes every record into an event file too.
+    pub(crate) fn with_events(self, events: Option<EventFile>) -> Self {
+        Self { events, ..self }
     }
 
     pub(crate) fn write(&mut self, record: &Record) -> Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.file.write_all(&line).context("cannot write metrics.jsonl")
+        self.file.write_all(&line).context("cannot write metrics.jsonl")?;
+        self.events.as_mut().map_or(Ok(()), |events| events.record(record))
     }
 
     /// Bytes written, after the disk has them.
@@ -143,7 +181,7 @@ pub(crate) struct Summary {
     /// What went wrong and what to try; null when done.
     pub(crate) message: Option<String>,
     pub(crate) epochs: usize,
-    pub(crate) best_epoch: Option<usize>,
+    pub(crate) best_epoch: Option<Epochs>,
     pub(crate) val: Option<Percent>,
     pub(crate) val_raw: Option<Percent>,
     pub(crate) test: Option<Percent>,
@@ -215,5 +253,12 @@ pub(crate) struct TargetRecord {
     pub(crate) r1: f64,
     pub(crate) train_s: Option<f64>,
     pub(crate) e2e_s: Option<f64>,
-    pub(crate) epoch: Option<usize>,
+    pub(crate) epoch: Option<Epochs>,
+    pub(crate) step: Option<u64>,
+}
+
+impl TargetRecord {
+    pub(crate) fn new(r1: f64) -> Self {
+        Self { r1, train_s: None, e2e_s: None, epoch: None, step: None }
+    }
 }

@@ -6,10 +6,16 @@ use crate::failure::Failure;
 use crate::records::Status;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tbps_data::Fingerprint;
+
+/// Locked by the process that trains here.
+const LOCK: &str = ".lock";
+
+/// What a run that was killed before its configuration was written may leave behind.
+const BEFORE_CONFIG: [&str; 3] = [LOCK, "checkpoints", "config.toml.tmp"];
 
 /// `runs/<matrix>/<cell>.s<seed>/`.
 #[derive(Debug, Clone)]
@@ -38,7 +44,7 @@ impl RunDir {
         let run = Self { root: root.to_path_buf() };
         let shown = root.display();
         let has_run = run.config().is_file();
-        if !has_run && fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
+        if !has_run && fs::read_dir(root).is_ok_and(|entries| entries.flatten().any(is_foreign)) {
             return Err(Failure::usage(format!(
                 "{shown} is not empty and holds no run: choose another --out"
             )));
@@ -59,18 +65,31 @@ impl RunDir {
         Ok(run)
     }
 
-    /// Creates what [`RunDir::plan`] planned.
+    /// Creates what [`RunDir::plan`] planned, and takes it for this process; the lock ends with the
+    /// returned file.
     ///
     /// # Errors
-    /// A usage failure when the directory cannot be written.
-    pub(crate) fn create(&self, config: &Config) -> Result<()> {
+    /// A usage failure when the directory cannot be written, and an error when another process has
+    /// it.
+    pub(crate) fn create(&self, config: &Config) -> Result<File> {
         let shown = self.root.display();
         let refused = |e: String| {
             Failure::usage(format!("cannot write into {shown}: {e}; choose another --out"))
         };
         fs::create_dir_all(self.checkpoints()).map_err(|e| refused(e.to_string()))?;
+        let lock = File::create(self.root.join(LOCK)).map_err(|e| refused(e.to_string()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("another tbps is training into {shown}: wait for it, or choose another --out")
+            }
+            // A file system without locks: nothing can be promised there.
+            Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(e)) => bail!("cannot lock {shown}: {e}"),
+        }
         write_atomically(&self.config(), config.to_toml()?.as_bytes())
-            .map_err(|e| refused(e.root_cause().to_string()))
+            .map_err(|e| refused(e.root_cause().to_string()))?;
+        Ok(lock)
     }
 
     /// Whether the run is over, and well.
@@ -161,6 +180,11 @@ impl RunDir {
         self.root.join("summary.json")
     }
 
+    /// Event files, one per attempt.
+    pub(crate) fn tensorboard(&self) -> PathBuf {
+        self.root.join("tensorboard")
+    }
+
     pub(crate) fn checkpoints(&self) -> PathBuf {
         self.root.join("checkpoints")
     }
@@ -175,6 +199,10 @@ impl RunDir {
     pub(crate) fn executed(&self) -> PathBuf {
         self.root.join("executed_steps")
     }
+}
+
+fn is_foreign(entry: fs::DirEntry) -> bool {
+    !BEFORE_CONFIG.iter().any(|name| entry.file_name() == *name)
 }
 
 /// The file's bytes, if there is such a file.
@@ -227,7 +255,10 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
-    let written = synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let written = synced(&temporary, bytes)
+        .and_then(|()| fs::rename(&temporary, path))
+        .and_then(|()| sync_folder(folder.unwrap_or(Path::new("."))));
     if written.is_err() {
         // The error that stopped the work is the one to report.
         drop(fs::remove_file(&temporary));
@@ -236,14 +267,18 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// Writes a file and waits until the disk has it.
-pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    synced(path, bytes).with_context(|| format!("cannot write {}", path.display()))
-}
-
 fn synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Makes renames in a folder durable. Only Unix can open a folder; elsewhere the rename has to do.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(folder)?.sync_all(),
+        false => Ok(()),
+    }
 }
 
 /// Opens a file to append to.

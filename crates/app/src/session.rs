@@ -8,7 +8,7 @@ use crate::dataset;
 use crate::device::DeviceName;
 use crate::disk;
 use crate::evaluate::EvalSet;
-use crate::failure::Failure;
+use crate::failure::{self, Failure, INTERRUPTED};
 use crate::feed::{Feed, Shared};
 use crate::learner::{Net, Policy, image_size, shorter_lengths};
 use crate::learner_metrics::T2iR1;
@@ -16,11 +16,13 @@ use crate::memory::Probe;
 use crate::model_file::{ModelFile, WeightsRecord};
 use crate::optimizer;
 use crate::pixel_cache;
+use crate::progress::{Extent, Progress};
 use crate::provenance::Provenance;
 use crate::records::{MetricsLog, Percent, Status, Summary};
 use crate::renderer::Quiet;
 use crate::run_dir::{RunDir, append, write_json};
 use crate::state::State;
+use crate::tensorboard::EventFile;
 use crate::train::{End, Measured, Run};
 use anyhow::{Context, Result, anyhow};
 use burn::module::Module;
@@ -39,6 +41,17 @@ use tbps_model::{Clip, ops, weights};
 
 /// Trains one cell; see `tbps train --help`.
 pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) -> Result<()> {
+    run_until(config, out, device, resume, stop_on_signal)
+}
+
+/// As [`run`], with what asks the interrupter to stop.
+fn run_until(
+    config: Config,
+    out: &Path,
+    device: DeviceName,
+    resume: bool,
+    watch: impl FnOnce(&Interrupter) -> Result<()>,
+) -> Result<()> {
     let dir = RunDir::plan(out, &config, resume)?;
     if dir.is_done()? {
         return Ok(()); // resuming what is done does nothing
@@ -67,7 +80,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
 
     // From here on a signal finishes the step and saves; before, it ends the program at once.
     let interrupter = Interrupter::new();
-    stop_on_signal(&interrupter)?;
+    watch(&interrupter)?;
 
     // From here on everything is on the end-to-end clock. The checks are not: the first cell of a
     // matrix makes them for all.
@@ -79,15 +92,23 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         true => (clip, None), // its checkpoint has the weights, its run.json where they came from
         false => initial_weights(clip, &config)?,
     };
-    dir.create(&config)?; // the weights were the last that could be wrong
+    let _lock = dir.create(&config)?; // the weights were the last that could be wrong
     let net = Net::new(clip, &config, num_ids);
     let mut optimizer = optimizer::new(&net, &config, feed.batches_per_epoch())?;
     let (mut state, net) = restore(&dir, &config, net, &mut optimizer)?;
     dir.require_log(state.metrics_bytes)?;
     let log = MetricsLog::open(&dir, state.metrics_bytes, &mut state.elapsed)?;
+    let events = || EventFile::begin(&dir.tensorboard(), state.step);
+    let log = log.with_events(config.train.tensorboard.then(events).transpose()?);
 
     probe.peaks = state.peaks;
     state.elapsed.e2e_s += clock.now().as_secs_f64();
+    let extent = Extent {
+        title: format!("{}, seed {}, {device}", config.cell(), config.seed),
+        total_steps,
+        epochs: config.train.epochs,
+        batch_size: config.train.batch_size,
+    };
     let mut run = Run {
         chrono: Chrono::resume(clock, state.elapsed),
         probe,
@@ -97,6 +118,7 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         device: plain.clone(),
         feed: Arc::clone(&feed),
         optimizer,
+        progress: Progress::new(extent, state.step, state.elapsed),
         state,
         log,
         config,
@@ -114,14 +136,12 @@ pub(crate) fn run(config: Config, out: &Path, device: DeviceName, resume: bool) 
         let compute_dtype = warm_up(&mut run, &net, device)?;
         let num_parameters = net.num_params();
         let provenance = Provenance { compute_dtype, num_parameters, total_steps, ..provenance };
-        if !run.dir.run_json().is_file() {
-            write_json(&run.dir.run_json(), &provenance)?;
-        }
+        provenance.record(&run.dir.run_json(), run.state.step)?;
         launch(run, net, valid, interrupter)
     };
     match catch_unwind(AssertUnwindSafe(training)) {
         Ok(Ok((run, end))) => finish(run, end, test, tf32),
-        Ok(Err(error)) => Err(error),
+        Ok(Err(error)) => Err(resumable(&error)),
         Err(panic) => died(&dir, cell, seed, tf32, &panic_message(&*panic)),
     }
 }
@@ -245,15 +265,29 @@ fn launch(run: Run, net: Net, valid: EvalSet, interrupter: Interrupter) -> Resul
     Ok((run, end?))
 }
 
-/// SIGINT and SIGTERM finish the step and save.
+/// SIGINT and SIGTERM finish the step and save; a second one ends the program at once, which loses
+/// no more than a kill does.
 fn stop_on_signal(interrupter: &Interrupter) -> Result<()> {
     let interrupter = interrupter.clone();
-    ctrlc::set_handler(move || interrupter.stop(Some("interrupted")))
-        .context("cannot handle signals")
+    let stop = move || {
+        if interrupter.should_stop() {
+            std::process::exit(INTERRUPTED.into());
+        }
+        interrupter.stop(Some("interrupted"));
+    };
+    ctrlc::set_handler(stop).context("cannot handle signals")
 }
 
-/// Reads test once for the selected checkpoint, and writes the summary.
-fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<()> {
+/// An error outside of the training itself, such as a full disk: the last checkpoint stands.
+fn resumable(error: &anyhow::Error) -> anyhow::Error {
+    let line = failure::line(error);
+    anyhow!(
+        "{line}; once that is put right, the same command with --resume goes on from the last checkpoint"
+    )
+}
+
+/// Concludes the run and says how it ended.
+fn finish(run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<()> {
     let (status, message) = match end {
         End::Interrupted => {
             return Err(Failure::Interrupted(format!(
@@ -266,6 +300,25 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
         End::Stopped(why) => (Status::Done, Some(why)),
         End::Diverged(why) => (Status::Diverged, Some(why)),
     };
+    conclude(run, status, message.clone(), test, tf32).map_err(|error| resumable(&error))?;
+    match (status, message) {
+        (Status::Diverged, Some(why)) => Err(anyhow!("diverged: {why}")),
+        (_, Some(why)) => {
+            crate::say(&why);
+            Ok(())
+        }
+        (_, None) => Ok(()),
+    }
+}
+
+/// Reads test once for the selected checkpoint, and writes the summary.
+fn conclude(
+    mut run: Run,
+    status: Status,
+    message: Option<String>,
+    test: Option<EvalSet>,
+    tf32: bool,
+) -> Result<()> {
     let best = match checkpoint::read(&run.dir.checkpoints(), "best")? {
         // Its predecessor is another epoch's than the scores are of.
         Some((_, Some(damage))) => {
@@ -287,16 +340,8 @@ fn finish(mut run: Run, end: End, test: Option<EvalSet>, tf32: bool) -> Result<(
         _ => None,
     };
     run.probe.sample(); // checkpoints and the reading of test are over too
-    let summary = summary(&run, status, message.clone(), best, test, tf32)?;
-    write_json(&run.dir.summary(), &summary)?;
-    match (status, message) {
-        (Status::Diverged, Some(why)) => Err(anyhow!("diverged: {why}")),
-        (_, Some(why)) => {
-            crate::say(&why);
-            Ok(())
-        }
-        (_, None) => Ok(()),
-    }
+    let summary = summary(&run, status, message, best, test, tf32)?;
+    write_json(&run.dir.summary(), &summary)
 }
 
 fn summary(
@@ -386,3 +431,6 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! All that a run must remember to go on as if it had never stopped.
 
-use crate::checkpoint::{self, Files};
+use crate::checkpoint::{self, Contents, Files};
 use crate::learner::Net;
 use crate::memory::Peaks;
-use crate::model_file;
-use crate::records::{Percent, TargetRecord};
+use crate::model_file::recipe_of;
+use crate::records::{Epochs, Percent, TargetRecord};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tbps_metrics::chrono::Elapsed;
@@ -14,6 +14,8 @@ use tbps_optim::{Optimizer, OptimizerState};
 
 /// The classifier of the identity loss: training goes on with it, and nothing else uses it.
 const CLASSIFIER: &str = "classifier.safetensors";
+const WEIGHTS: &str = "weights.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
 
 /// Progress of a run, as a checkpoint saves it beside the tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,8 @@ pub(crate) struct State {
     pub(crate) batch: usize,
     /// Steps done, skipped ones included.
     pub(crate) step: u64,
+    /// The step of the latest evaluation; 0 before the first.
+    pub(crate) evaluated: u64,
     /// Of the batches of this epoch that are done, in their order; empty before the first.
     pub(crate) batch_hash: String,
     pub(crate) best: Option<Best>,
@@ -40,7 +44,7 @@ pub(crate) struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Best {
-    pub(crate) epoch: usize,
+    pub(crate) epoch: Epochs,
     pub(crate) step: u64,
     pub(crate) val: Percent,
     pub(crate) val_raw: Percent,
@@ -50,14 +54,14 @@ pub(crate) struct Best {
 
 impl State {
     pub(crate) fn new(targets: &[f64]) -> Self {
-        let target = |r1: &f64| TargetRecord { r1: *r1, train_s: None, e2e_s: None, epoch: None };
         Self {
             epoch: 1,
             batch: 0,
             step: 0,
+            evaluated: 0,
             batch_hash: String::new(),
             best: None,
-            targets: targets.iter().map(target).collect(),
+            targets: targets.iter().copied().map(TargetRecord::new).collect(),
             elapsed: Elapsed::default(),
             peaks: Peaks::default(),
             metrics_bytes: 0,
@@ -71,24 +75,24 @@ impl State {
     }
 
     /// The files of a checkpoint that training can go on from.
-    pub(crate) fn to_files(
+    pub(crate) fn to_contents<'a>(
         &self,
-        net: &Net,
+        net: &'a Net,
         model: &ClipConfig,
-        optimizer: &Optimizer,
-    ) -> Result<Files> {
+        optimizer: &'a Optimizer,
+    ) -> Result<Contents<'a>> {
         let state = Self { optimizer: Some(optimizer.state()), ..self.clone() };
-        let tensors = optimizer.state_tensors();
-        let mut files = Files::from([
-            ("state.json".to_owned(), serde_json::to_vec_pretty(&state)?),
-            ("weights.safetensors".to_owned(), model_file::of(&net.clip, model)?),
-            ("optimizer.safetensors".to_owned(), checkpoint::to_safetensors(&tensors)?),
+        let recipe = Some(recipe_of(model));
+        let mut contents = Contents::from([
+            ("state.json", checkpoint::bytes(serde_json::to_vec_pretty(&state)?)),
+            (WEIGHTS, checkpoint::tensors(recipe, |see| weights::visit(&net.clip, see))),
+            (OPTIMIZER, checkpoint::tensors(None, |see| optimizer.visit_state(see))),
         ]);
         if let Some(classifier) = &net.classifier {
-            let tensors = weights::state_dict(classifier);
-            files.insert(CLASSIFIER.to_owned(), checkpoint::to_safetensors(&tensors)?);
+            let content = checkpoint::tensors(None, |see| weights::visit(classifier, see));
+            contents.insert(CLASSIFIER, content);
         }
-        Ok(files)
+        Ok(contents)
     }
 
     /// The other way: the state, the network with its weights, and `optimizer` with its own.
@@ -100,13 +104,13 @@ impl State {
         let mut take = |name: &str| files.remove(name).with_context(|| format!("no {name}"));
         let state: Self = serde_json::from_slice(&take("state.json")?).context("state.json")?;
         let numbers = state.optimizer.context("state.json has no optimizer state")?;
-        let tensors = checkpoint::from_safetensors(&take("weights.safetensors")?)?;
+        let tensors = checkpoint::from_safetensors(&take(WEIGHTS)?)?;
         net.clip = weights::load(net.clip, tensors)?;
         if let Some(classifier) = net.classifier {
             let tensors = checkpoint::from_safetensors(&take(CLASSIFIER)?)?;
             net.classifier = Some(weights::load(classifier, tensors)?);
         }
-        let tensors = checkpoint::from_safetensors(&take("optimizer.safetensors")?)?;
+        let tensors = checkpoint::from_safetensors(&take(OPTIMIZER)?)?;
         optimizer.load(tensors, numbers)?;
         Ok((state, net))
     }

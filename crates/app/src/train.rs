@@ -7,16 +7,18 @@ mod strategy;
 
 pub(crate) use strategy::Measured;
 
-use crate::checkpoint::{self, Files};
+use crate::checkpoint::{self, Contents};
 use crate::config::Config;
 use crate::evaluate::Evaluation;
 use crate::feed::Feed;
+use crate::hold::{self, Place};
 use crate::lap::Lap;
 use crate::learner::Net;
 use crate::memory::Probe;
-use crate::model_file;
+use crate::model_file::recipe_of;
+use crate::progress::Progress;
 use crate::ranks;
-use crate::records::{EvalRecord, MetricsLog, Percent, Record, StepParts, StepRecord};
+use crate::records::{Epochs, EvalRecord, MetricsLog, Percent, Record, StepParts, StepRecord};
 use crate::run_dir::RunDir;
 use crate::state::{Best, State};
 use anyhow::{Context, Result, anyhow};
@@ -28,6 +30,7 @@ use std::io::Write;
 use std::sync::Arc;
 use strategy::Events;
 use tbps_metrics::chrono::{Chrono, Monotonic, Phase};
+use tbps_model::weights;
 use tbps_optim::{Optimizer, StepOutcome};
 
 /// A run under way: everything beside the model.
@@ -40,6 +43,7 @@ pub(crate) struct Run {
     pub(crate) state: State,
     pub(crate) chrono: Chrono<Monotonic>,
     pub(crate) log: MetricsLog,
+    pub(crate) progress: Progress,
     pub(crate) probe: Probe,
     /// The end-to-end clock when `last` was written, or when this attempt began.
     pub(crate) saved_at_s: f64,
@@ -67,18 +71,24 @@ fn train(
     split: &ValidLoader<Net>,
 ) -> Result<(Net, End)> {
     while run.state.epoch <= run.config.train.epochs {
-        let epoch = run.state.epoch;
-        events.start_epoch(batches.num_items());
-        run.feed.seek(epoch, run.state.batch);
+        if let Some(why) = run.stops_here() {
+            return Ok((net, End::Stopped(why)));
+        }
+        // A stretch of steps, up to the next evaluation.
+        events.start_stretch(batches.num_items());
+        run.feed.seek(run.state.epoch, run.state.batch);
         run.probe.begin();
         run.chrono.enter(Phase::Train);
         let mut iterator = batches.iter();
         let mut lap = Lap::start();
-        while let Some(batch) = iterator.next() {
+        while !run.evaluation_is_due()
+            && let Some(batch) = iterator.next()
+        {
             let (batch, wait_s) = (batch?, lap.split());
             run.state.saw(&batch.digest);
 
             // Forward and backward, with or without recomputation.
+            hold::at(Place::Step);
             net.policy.loss_scale = run.optimizer.loss_scale();
             let TrainOutput { grads, item } = TrainStep::step(&net, batch);
             let compute_s = lap.split();
@@ -93,9 +103,7 @@ fn train(
             run.state.step += 1;
             run.state.batch += 1;
             let loss = item.loss.clone().into_scalar::<f32>();
-            if run.state.step.is_multiple_of(run.config.train.log_every_steps) {
-                run.log_step(loss, &outcome, parts)?;
-            }
+            run.log_step(loss, &outcome, parts)?;
             events.step(TrainingItem::new(
                 item,
                 iterator.progress(),
@@ -135,17 +143,19 @@ fn train(
         let (val, val_raw) = events.evaluate(&selected, of_raw, split)?;
         run.probe.end_evaluation();
         run.chrono.leave();
-        let is_best = run.select(epoch, events.r1()?, &val, &val_raw)?;
+        let is_best = run.select(events.r1()?, &val, &val_raw)?;
         if is_best {
             run.save_best(&selected, of_raw, &val)?;
         }
         drop((selected, raw)); // else the next step could not overwrite the weights in place
-        run.state.epoch += 1;
-        run.state.batch = 0;
-        run.state.batch_hash.clear();
+        if run.state.batch == run.feed.batches_per_epoch() {
+            run.state.epoch += 1;
+            run.state.batch = 0;
+            run.state.batch_hash.clear();
+        }
         run.save_last(&net)?;
-        if let Some(why) = run.out_of_time().or_else(|| run.targets_reached()) {
-            return Ok((net, End::Stopped(why)));
+        if events.interrupter.should_stop() {
+            return Ok((net, End::Interrupted));
         }
     }
     Ok((net, End::Done))
@@ -157,10 +167,19 @@ impl Run {
         self.device.sync().map_err(|e| anyhow!("the device failed: {e}"))
     }
 
+    fn record(&mut self, record: &Record) -> Result<()> {
+        self.progress.show(record);
+        self.log.write(record)
+    }
+
+    /// Writes down every so many steps, and the first.
     fn log_step(&mut self, loss: f32, outcome: &StepOutcome, parts: StepParts) -> Result<()> {
-        let elapsed = self.chrono.elapsed();
-        self.log.write(&Record::Step(StepRecord {
-            step: self.state.step,
+        let step = self.state.step;
+        if step > 1 && !step.is_multiple_of(self.config.train.log_every_steps) {
+            return Ok(());
+        }
+        self.record(&Record::Step(StepRecord {
+            step,
             epoch: self.state.epoch,
             loss,
             lr: outcome.lr,
@@ -168,9 +187,14 @@ impl Run {
             scale: outcome.scale,
             skipped: !outcome.applied,
             parts,
-            train_s: elapsed.train_s,
-            e2e_s: elapsed.e2e_s,
+            clocks: self.chrono.elapsed(),
         }))
+    }
+
+    /// Whether the weights are to be evaluated before the next step of the epoch.
+    fn evaluation_is_due(&self) -> bool {
+        let (step, every) = (self.state.step, self.config.eval.every_steps);
+        every > 0 && step > self.state.evaluated && step.is_multiple_of(every)
     }
 
     /// Whether a checkpoint is to be left behind within the epoch.
@@ -180,6 +204,12 @@ impl Run {
         let since = self.chrono.elapsed().e2e_s - self.saved_at_s;
         steps > 0 && self.state.step.is_multiple_of(steps)
             || minutes > 0.0 && since >= 60.0 * minutes
+    }
+
+    /// Says so when the run is over before its last epoch, which it is only after an evaluation.
+    fn stops_here(&self) -> Option<String> {
+        let evaluated = self.state.step > 0 && self.state.step == self.state.evaluated;
+        evaluated.then(|| self.out_of_time().or_else(|| self.targets_reached()))?
     }
 
     /// Says so when the run has had its time.
@@ -214,40 +244,40 @@ impl Run {
     }
 
     /// Records an evaluation and says whether it is the best so far; of equals the first is.
-    fn select(
-        &mut self,
-        epoch: usize,
-        r1: f64,
-        val: &Evaluation,
-        val_raw: &Evaluation,
-    ) -> Result<bool> {
-        let elapsed = self.chrono.elapsed();
+    fn select(&mut self, r1: f64, val: &Evaluation, val_raw: &Evaluation) -> Result<bool> {
+        let clocks = self.chrono.elapsed();
         let is_best = self.state.best.is_none_or(|best| r1 > best.val.r1);
         let (val, val_i2t) = (Percent::from(&val.t2i.scores), Percent::from(&val.i2t.scores));
         let val_raw = Percent::from(&val_raw.t2i.scores);
-        let (train_s, e2e_s, step) = (elapsed.train_s, elapsed.e2e_s, self.state.step);
+        let (train_s, e2e_s, step) = (clocks.train_s, clocks.e2e_s, self.state.step);
+        let epoch = self.epochs();
+        self.state.evaluated = step;
         if is_best {
             self.state.best = Some(Best { epoch, step, val, val_raw, train_s, e2e_s });
         }
         for target in self.state.targets.iter_mut().filter(|t| t.epoch.is_none() && r1 >= t.r1) {
-            (target.train_s, target.e2e_s, target.epoch) =
-                (Some(train_s), Some(e2e_s), Some(epoch));
+            (target.train_s, target.e2e_s) = (Some(train_s), Some(e2e_s));
+            (target.epoch, target.step) = (Some(epoch), Some(step));
         }
-        self.log.write(&Record::Eval(EvalRecord {
+        self.record(&Record::Eval(EvalRecord {
             step,
             epoch,
             val,
             val_raw,
             val_i2t,
             best: is_best,
-            same_pid_pairs: self.feed.same_pid_pairs(epoch),
+            same_pid_pairs: self.feed.same_pid_pairs(self.state.epoch),
             resident_bytes: self.probe.peaks.resident,
             batch_hash: self.state.batch_hash.clone(),
-            train_s,
-            e2e_s,
-            eval_s: elapsed.eval_s,
+            clocks,
         }))?;
         Ok(is_best)
+    }
+
+    /// Epochs that are done, with the part of the one under way.
+    fn epochs(&self) -> Epochs {
+        let part = self.state.batch as f64 / self.feed.batches_per_epoch() as f64;
+        Epochs((self.state.epoch - 1) as f64 + part)
     }
 
     /// Saves the selected weights, the trained ones where they differ, and the ranks behind the
@@ -255,17 +285,19 @@ impl Run {
     fn save_best(&mut self, selected: &Net, raw: Option<&Net>, val: &Evaluation) -> Result<()> {
         let before = self.chrono.enter(Phase::Checkpoint);
         let weights = if raw.is_some() { "ema" } else { "raw" };
-        let mut files = Files::from([
-            ("config.toml".to_owned(), self.config.to_toml()?.into_bytes()),
-            (ranks::FILE.to_owned(), ranks::pack(self.config.eval.split, weights, val)?),
-            ("weights.safetensors".to_owned(), model_file::of(&selected.clip, &self.config.model)?),
+        let ranks = ranks::pack(self.config.eval.split, weights, val)?;
+        let of = |net: &Net| {
+            let clip = net.clip.clone(); // handles to the same tensors
+            checkpoint::tensors(Some(recipe_of(&self.config.model)), move |see| {
+                weights::visit(&clip, see);
+            })
+        };
+        let mut files = Contents::from([
+            ("config.toml", checkpoint::bytes(self.config.to_toml()?.into_bytes())),
+            (ranks::FILE, checkpoint::bytes(ranks)),
+            ("weights.safetensors", of(selected)),
         ]);
-        if let Some(raw) = raw {
-            files.insert(
-                "raw.safetensors".to_owned(),
-                model_file::of(&raw.clip, &self.config.model)?,
-            );
-        }
+        files.extend(raw.map(|raw| ("raw.safetensors", of(raw))));
         checkpoint::write(&self.dir.checkpoints(), "best", &files)?;
         self.chrono.switch(before);
         Ok(())
@@ -276,9 +308,10 @@ impl Run {
         self.synchronise()?;
         let before = self.chrono.enter(Phase::Checkpoint);
         self.state.metrics_bytes = self.log.sync()?;
+        self.executed.sync_data().context("cannot write executed_steps")?;
         self.state.elapsed = self.chrono.elapsed();
         self.state.peaks = self.probe.peaks;
-        let files = self.state.to_files(net, &self.config.model, &self.optimizer)?;
+        let files = self.state.to_contents(net, &self.config.model, &self.optimizer)?;
         checkpoint::write(&self.dir.checkpoints(), "last", &files)?;
         self.chrono.switch(before);
         self.saved_at_s = self.chrono.elapsed().e2e_s;

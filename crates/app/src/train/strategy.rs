@@ -19,8 +19,9 @@ pub(super) struct Events {
     processor: SupervisedTrainingEventProcessor<Net>,
     store: Arc<EventStoreClient>,
     pub(super) interrupter: Interrupter,
-    /// Epochs of this process: a resumed run begins a new event store, which counts from 1.
-    epoch: usize,
+    /// Stretches between evaluations, which are burn-train's epochs: a resumed run begins a new event
+    /// store, which counts from 1.
+    stretch: usize,
 }
 
 type TrainOf = <Net as TrainStep>::Output;
@@ -35,9 +36,9 @@ impl Events {
         self.interrupter.fail_on_error(self.processor.process_valid(event));
     }
 
-    pub(super) fn start_epoch(&mut self, total_items: usize) {
-        self.epoch += 1;
-        self.train(LearnerEvent::StartSplit { epoch_number: self.epoch, total_items });
+    pub(super) fn start_stretch(&mut self, total_items: usize) {
+        self.stretch += 1;
+        self.train(LearnerEvent::StartSplit { epoch_number: self.stretch, total_items });
     }
 
     pub(super) fn step(&mut self, item: TrainingItem<TrainOf>) {
@@ -45,7 +46,7 @@ impl Events {
     }
 
     pub(super) fn end_training(&mut self) {
-        self.train(LearnerEvent::EndSplit(self.epoch));
+        self.train(LearnerEvent::EndSplit(self.stretch));
     }
 
     /// Evaluates the weights that are selected on, and the trained ones where they differ.
@@ -55,7 +56,7 @@ impl Events {
         raw: Option<&Net>,
         split: &ValidLoader<Net>,
     ) -> Result<(Arc<Evaluation>, Arc<Evaluation>)> {
-        let epoch = self.epoch;
+        let epoch = self.stretch;
         self.valid(LearnerEvent::StartSplit { epoch_number: epoch, total_items: 1 });
         let mut iterator = split.iter();
         let set: Arc<EvalSet> = iterator.next().context("a split is one item")??;
@@ -79,8 +80,8 @@ impl Events {
 
     /// The R@1 that burn-train's metric recorded last: what selects the best checkpoint.
     pub(super) fn r1(&self) -> Result<f64> {
-        let r1 = self.store.find_metric(T2iR1::NAME, self.epoch, Aggregate::Mean, &Split::Valid);
-        let r1 = r1.context("the event store has no R@1 of this epoch")?;
+        let r1 = self.store.find_metric(T2iR1::NAME, self.stretch, Aggregate::Mean, &Split::Valid);
+        let r1 = r1.context("the event store has no R@1 of this evaluation")?;
         ensure!(r1.is_finite(), "R@1 is {r1}");
         Ok(r1)
     }
@@ -118,7 +119,7 @@ impl SupervisedLearningStrategy<Net> for Measured {
         drop(learner); // its handles would keep the first weights alive
         let TrainingComponents { event_processor, event_store, interrupter, .. } = parts;
         let mut events =
-            Events { processor: event_processor, store: event_store, interrupter, epoch: 0 };
+            Events { processor: event_processor, store: event_store, interrupter, stretch: 0 };
         let (net, end) = match train(&mut run, net, &mut events, &batches, &split) {
             Ok((net, end)) => (net, Ok(end)),
             Err(error) => {
