@@ -6,6 +6,8 @@
 mod child;
 mod command;
 mod data;
+mod emit;
+mod lock;
 mod matrix;
 mod oom;
 mod plan;
@@ -13,6 +15,7 @@ mod preset;
 mod progress;
 mod report;
 mod run_dir;
+mod shard;
 mod stop;
 mod train;
 
@@ -24,9 +27,11 @@ use clap::Args;
 
 use crate::halt::Halt;
 use crate::workspace;
+use emit::Engine;
 use plan::{Job, Plan};
 use preset::Preset;
 use run_dir::Action;
+use shard::Shard;
 use stop::Stop;
 
 /// What to train, where, and for how long.
@@ -57,6 +62,23 @@ pub(crate) struct Options {
     /// A further setting for all cells, such as train.epochs=2; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// Trains a part only, such as 1/3: another machine has the others. Part by part into one
+    /// directory, or into several that are then merged by copying; `tbps report` makes the report
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Prints a job for a cluster, which trains the matrix in shards, instead of training it
+    #[arg(long, value_enum, conflicts_with_all = ["shard", "dry_run"])]
+    emit: Option<Engine>,
+    /// How many shards the job has (default: one per training)
+    #[arg(long, value_name = "N", requires = "emit")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    shards: Option<u64>,
+    /// The container image of --emit k8s
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    image: Option<String>,
+    /// The persistent volume claim with this workspace, of --emit k8s
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    claim: Option<String>,
     /// Uses this tbps executable instead of building one
     #[arg(long, value_name = "PATH")]
     tbps: Option<PathBuf>,
@@ -72,6 +94,10 @@ pub(crate) struct Options {
 /// when the command line makes no sense or the matrix was stopped.
 pub(crate) fn run(options: Options) -> Result<()> {
     let plan = Plan::new(workspace::root()?, &options)?;
+    if let Some(engine) = options.emit {
+        print!("{}", emit::job(engine, &plan, &options)?);
+        return Ok(());
+    }
     matrix::refuse_other(&plan)?;
     let jobs = plan.jobs();
     if options.dry_run {
@@ -82,7 +108,7 @@ pub(crate) fn run(options: Options) -> Result<()> {
 }
 
 fn train_and_report(plan: &Plan, jobs: &[Job], stop: &Stop) -> Result<()> {
-    let _lock = matrix::lock(&plan.out)?;
+    let _locks = lock::matrix(&plan.out, plan.shard)?;
     let num_open = num_open(jobs)?;
     matrix::require_disk(plan, num_open)?;
     matrix::record(plan)?;
@@ -96,7 +122,14 @@ fn train_and_report(plan: &Plan, jobs: &[Job], stop: &Stop) -> Result<()> {
         data::prepare(plan, &tbps, stop)?;
     }
     let failed = train::train_all(&tbps, plan, jobs, stop)?;
-    let reported = report::write(&tbps, plan, stop);
+    let reported = match plan.shard {
+        None => report::write(&tbps, plan, stop),
+        Some(shard) => {
+            let line = command::report(&tbps, plan);
+            println!("shard {shard} is over; once all are, report them: {line}");
+            Ok(())
+        }
+    };
     conclude(&failed, jobs.len(), reported)
 }
 
@@ -170,7 +203,9 @@ fn print_commands(plan: &Plan, jobs: &[Job]) -> Result<()> {
     }
     println!("{}", command::check(&tbps, plan));
     jobs.iter().try_for_each(|job| print_job(&tbps, plan, job))?;
-    println!("{}", command::report(&tbps, plan));
+    if plan.shard.is_none() {
+        println!("{}", command::report(&tbps, plan));
+    }
     Ok(())
 }
 

@@ -226,6 +226,35 @@ fn a_directory_has_one_matrix_at_a_time() {
 }
 
 #[test]
+fn shards_in_processes_of_their_own_make_one_matrix() {
+    let workspace = Workspace::new();
+    let shards: Vec<Child> = ["1/3", "2/3", "3/3"]
+        .iter()
+        .map(|shard| {
+            let mut command = workspace.command("0.05", &format!("--shard {shard}"));
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for shard in shards {
+        let output = shard.wait_with_output().unwrap();
+        expect_code(&output, 0);
+        let stdout = text(&output.stdout);
+        assert!(stdout.contains("/3 is over; once all are, report them: "), "{stdout}");
+    }
+    assert_eq!(workspace.num_done(), 8);
+    assert_eq!(workspace.calls("train").len(), 8);
+    assert_eq!(workspace.calls("data synth").len(), 1, "one shard makes the data for all");
+    assert_eq!(workspace.calls("report").len(), 0, "no shard has all there is to report");
+    let matrix = fs::read_to_string(workspace.out("matrix.json")).unwrap();
+    assert!(matrix.contains("fp32-ema") && matrix.contains("amp-ema-gc"), "{matrix}");
+
+    // Put together, it is the matrix that one machine would have made.
+    expect_code(&workspace.command(FAST, "").output().unwrap(), 0);
+    assert_eq!(workspace.calls("train").len(), 8);
+    assert_eq!(workspace.calls("report").len(), 1);
+}
+
+#[test]
 fn max_time_ends_like_an_interrupt() {
     let workspace = Workspace::new();
     // 1.8 s: enough to start the first training, which takes 2 s, and not to end it.

@@ -7,6 +7,7 @@
 //! ```
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![expect(clippy::print_stdout, reason = "the long form is a measurement")]
 
 mod support;
 
@@ -67,7 +68,7 @@ enum Moment {
 
 impl Moment {
     fn draw(random: &mut Random, straight: Duration) -> Self {
-        if random.next() % 3 == 0 {
+        if random.next().is_multiple_of(3) {
             let into = Duration::from_micros(random.next() % 4_000);
             return Self::Writing(1 + random.next() % 4, into);
         }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -45,6 +46,31 @@ impl fmt::Display for CommandLine {
         write!(f, "{}", quote(self.program.as_os_str()))?;
         self.args.iter().try_for_each(|arg| write!(f, " {}", quote(arg)))
     }
+}
+
+/// The options of `cargo xtask ablate` that make this matrix, for another process or machine.
+pub(crate) fn ablate(plan: &Plan, max_time: Option<Duration>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = vec!["--preset".into(), plan.preset.to_string().into()];
+    let mut push = |option: &str, value: &OsStr| args.extend([option.into(), value.to_os_string()]);
+    if !plan.generate_data {
+        push("--data", plan.data.as_os_str());
+    }
+    if let Some(weights) = &plan.weights {
+        push("--weights", weights.as_os_str());
+    }
+    if let Some(tbps) = &plan.tbps {
+        push("--tbps", tbps.as_os_str());
+    }
+    push("--seeds", OsStr::new(&plan.seeds.to_string()));
+    push("--device", OsStr::new(&plan.device));
+    push("--out", plan.out.as_os_str());
+    for setting in &plan.settings {
+        push("--set", OsStr::new(setting));
+    }
+    if let Some(time) = max_time {
+        push("--max-time", OsStr::new(&(time.as_secs_f64() / 3600.0).to_string()));
+    }
+    args
 }
 
 /// Trains one cell with one seed, or goes on with it.
@@ -143,6 +169,7 @@ mod tests {
             out: "/o".into(),
             settings: vec![],
             tbps: None,
+            shard: None,
         }
     }
 

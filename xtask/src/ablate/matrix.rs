@@ -1,6 +1,6 @@
-//! The matrix directory: one matrix, one writer, enough room.
+//! The matrix directory: one matrix, enough room.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -55,27 +55,6 @@ impl Matrix {
     }
 }
 
-/// Creates the directory and takes it for this process; the lock ends with the returned file.
-///
-/// # Errors
-/// When another matrix is being written there, or the directory cannot be made.
-pub(crate) fn lock(out: &Path) -> Result<File> {
-    fs::create_dir_all(out).with_context(|| format!("{} cannot be created", out.display()))?;
-    let path = out.join(".lock");
-    let file =
-        File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!(
-            "another `cargo xtask ablate` is writing into {}; wait for it or give another --out",
-            out.display()
-        ),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("{} cannot be locked", path.display()))
-        }
-    }
-}
-
 /// Refuses a directory that holds a different matrix: its finished cells would stand in one table
 /// with ours.
 ///
@@ -101,7 +80,11 @@ pub(crate) fn record(plan: &Plan) -> Result<()> {
         matrix.seeds = there.seeds;
     }
     let path = plan.out.join("matrix.json");
-    fs::write(&path, serde_json::to_string_pretty(&matrix)? + "\n")
+    // Whole or not at all, since other shards may read it now; under a name that none of them has.
+    let owner = plan.shard.map_or_else(String::new, |shard| format!(".{}", shard.slug()));
+    let temporary = plan.out.join(format!("matrix.json{owner}.tmp"));
+    fs::write(&temporary, serde_json::to_string_pretty(&matrix)? + "\n")
+        .and_then(|()| fs::rename(&temporary, &path))
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 
@@ -150,17 +133,8 @@ mod tests {
             out: out.into(),
             settings: vec![],
             tbps: None,
+            shard: None,
         }
-    }
-
-    #[test]
-    fn a_directory_has_one_writer() {
-        let out = tempfile::tempdir().unwrap();
-        let held = lock(out.path()).unwrap();
-        let error = lock(out.path()).unwrap_err();
-        assert!(error.to_string().contains("another `cargo xtask ablate`"), "{error:#}");
-        drop(held);
-        lock(out.path()).unwrap();
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use super::Options;
 use super::preset::Preset;
+use super::shard::Shard;
 use crate::cell::{AXIS_KEYS, Cell};
 use crate::halt::Halt;
 
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Vec<String>,
     /// An executable to use as it is; `None` builds one.
     pub(crate) tbps: Option<PathBuf>,
+    /// The part of the trainings that is ours; `None`: all.
+    pub(crate) shard: Option<Shard>,
 }
 
 /// One training of the matrix: a cell with a seed.
@@ -70,7 +73,7 @@ impl Plan {
             Some(out) => absolute(out)?,
             None => root.join("runs").join(preset.to_string()),
         };
-        Ok(Self {
+        let plan = Self {
             generate_data: given_data.is_none(),
             data: given_data.unwrap_or_else(|| root.join(format!("data/synth-{preset}"))),
             weights,
@@ -80,15 +83,30 @@ impl Plan {
             out,
             settings: options.settings.clone(),
             tbps: options.tbps.as_deref().map(|path| existing("--tbps", path)).transpose()?,
+            shard: options.shard,
             root,
-        })
+        };
+        let num_jobs = plan.all_jobs().count();
+        match options.shard.filter(|shard| shard.count() > num_jobs as u64) {
+            None => Ok(plan),
+            Some(shard) => Err(Halt::usage(format!(
+                "--shard {shard}: the matrix has {num_jobs} trainings, which is as many shards as \
+                 it can have"
+            ))),
+        }
     }
 
-    /// All trainings in the order they run: a whole table of cells with the first seed, then with
-    /// the next.
+    /// The trainings of our shard in the order they run: a whole table of cells with the first seed,
+    /// then with the next.
     pub(crate) fn jobs(&self) -> Vec<Job> {
-        let with_seed = |seed| Cell::all().map(move |cell| self.job(cell, seed));
-        (0..self.seeds).flat_map(with_seed).collect()
+        let is_ours = |nth| self.shard.is_none_or(|shard| shard.takes(nth));
+        let ours = self.all_jobs().enumerate().filter(|(nth, _)| is_ours(*nth));
+        ours.map(|(_, job)| job).collect()
+    }
+
+    fn all_jobs(&self) -> impl Iterator<Item = Job> {
+        let with_seed = move |seed| Cell::all().map(move |cell| self.job(cell, seed));
+        (0..self.seeds).flat_map(with_seed)
     }
 
     fn job(&self, cell: Cell, seed: u64) -> Job {
@@ -169,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn shards_share_the_trainings_out() {
+        let names = |args: &str| -> Vec<String> {
+            plan(args).unwrap().jobs().into_iter().map(|job| job.name).collect()
+        };
+        let mut all: Vec<String> =
+            ["1/3", "2/3", "3/3"].iter().flat_map(|i| names(&format!("--shard {i}"))).collect();
+        assert_eq!(all[..4], ["fp32.s0", "fp32-ema-gc.s0", "amp-gc.s0", "fp32-ema.s0"]);
+        let mut expected = names("");
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected);
+    }
+
+    #[test]
     fn nonsense_is_refused_as_usage() {
         let check = |args: &str, part: &str| {
             let error = plan(args).err().expect(args);
@@ -181,5 +213,6 @@ mod tests {
         check("--set train.epochs", "has no value");
         check("--set precision=\"fp32\"", "undo an axis");
         check("--set seed=7", "undo an axis");
+        check("--shard 1/9", "the matrix has 8 trainings");
     }
 }
