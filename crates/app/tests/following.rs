@@ -62,9 +62,10 @@ fn the_clocks_leave_little_out() {
     let summary = json(&run, "summary.json");
     let of = |key: &str| summary[key].as_f64().unwrap();
     let known: f64 = ["train_s", "eval_s", "checkpoint_s", "warmup_s"].map(of).iter().sum();
-    let left = 1.0 - known / of("e2e_s");
-    // The demo leaves a hundredth of this; here the start weighs more.
-    assert!((0.0..=0.02).contains(&left), "{left} of {} s is on no clock", of("e2e_s"));
+    let left_s = of("e2e_s") - known;
+    // Initialising the model and the first files take the same time in a run of any length.
+    let most_s = 0.02 * of("e2e_s") + 0.25;
+    assert!((0.0..=most_s).contains(&left_s), "{left_s} of {} s are on no clock", of("e2e_s"));
     // Every line has every clock, so that a crash takes none back.
     let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
