@@ -36,15 +36,8 @@ fn json(path: &Path) -> Value {
 }
 
 /// The keys of a summary that a hold must be on, and those that it must not be on.
-const CLOCKS: [&str; 7] = [
-    "train_s",
-    "eval_s",
-    "checkpoint_s",
-    "warmup_s",
-    "e2e_s",
-    "train_s_to_best",
-    "e2e_s_to_best",
-];
+const CLOCKS: [&str; 7] =
+    ["train_s", "eval_s", "checkpoint_s", "warmup_s", "e2e_s", "train_s_to_best", "e2e_s_to_best"];
 
 /// Holds a run up at `place` and says what is wrong with its clocks, if anything is: the hold must be
 /// on those of `held`, and on no other.
