@@ -126,7 +126,7 @@ fn evaluation_line(record: &EvalRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{Epochs, Percent};
+    use crate::records::{Epochs, Percent, StepParts};
 
     const PERCENT: Percent = Percent { r1: 12.345, r5: 0.0, r10: 0.0, map: 0.0, minp: 0.0 };
 
@@ -134,7 +134,8 @@ mod tests {
         let clocks = Elapsed { train_s, e2e_s, ..Elapsed::default() };
         let (epoch, loss, lr) = (2, 3.21449, 1e-4);
         let (grad_norm, scale, skipped) = (Some(1.0), None, false);
-        StepRecord { step, epoch, loss, lr, grad_norm, scale, skipped, clocks }
+        let parts = StepParts { wait_s: 0.0, compute_s: 0.0, update_s: 0.0 };
+        StepRecord { step, epoch, loss, lr, grad_norm, scale, skipped, parts, clocks }
     }
 
     #[test]
@@ -161,6 +162,7 @@ mod tests {
                 best,
                 same_pid_pairs: 0,
                 resident_bytes: 0,
+                batch_hash: String::new(),
                 clocks: Elapsed::default(),
             })
         };
