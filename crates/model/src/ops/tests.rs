@@ -43,41 +43,47 @@ fn norm() {
 
 #[test]
 fn norm_linear() {
-    for (compute, tolerance) in DTYPES {
-        let f32 = FloatDType::F32;
-        check(
-            &[(&[ROWS, 33], f32), (&[33], f32), (&[33], f32), (&[33, 50], f32), (&[50], f32)],
-            |[x, gamma, beta, w, b]| Tape::norm_linear(x, gamma, beta, w, b, compute),
-            |[x, gamma, beta, w, b]| composed::norm_linear::<Tape>(x, gamma, beta, w, b, compute),
-            |[x, gamma, beta, w, _], grad| {
-                let (dx, d_gamma, d_beta, dw, db) =
-                    composed::norm_linear_backward::<Flex>(x, gamma, beta, w, grad);
-                [dx, d_gamma, d_beta, dw, db]
-            },
-            tolerance,
-        );
-    }
+    DTYPES.into_iter().for_each(|dtype| check_norm_linear([33, 50], dtype));
+}
+
+fn check_norm_linear([k, m]: [usize; 2], (compute, tolerance): (FloatDType, f32)) {
+    let f32 = FloatDType::F32;
+    check(
+        &[(&[ROWS, k], f32), (&[k], f32), (&[k], f32), (&[k, m], f32), (&[m], f32)],
+        |[x, gamma, beta, w, b]| Tape::norm_linear(x, gamma, beta, w, b, compute),
+        |[x, gamma, beta, w, b]| composed::norm_linear::<Tape>(x, gamma, beta, w, b, compute),
+        |[x, gamma, beta, w, _], grad| {
+            let (dx, d_gamma, d_beta, dw, db) =
+                composed::norm_linear_backward::<Flex>(x, gamma, beta, w, grad);
+            [dx, d_gamma, d_beta, dw, db]
+        },
+        tolerance,
+    );
 }
 
 #[test]
 fn linear_onto() {
-    let activations = [None, Some(Activation::QuickGelu), Some(Activation::Gelu)];
-    for (compute, tolerance) in DTYPES {
-        for act in activations {
-            let f32 = FloatDType::F32;
-            check(
-                &[(&[ROWS, 31], f32), (&[ROWS, 50], compute), (&[50, 31], f32), (&[31], f32)],
-                |[residual, x, w, b]| Tape::linear_onto(residual, x, act, w, b),
-                |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, act, w, b),
-                |[_, x, w, _], grad| {
-                    let (dx, dw, db) =
-                        composed::linear_onto_backward::<Flex>(x, act, w, grad.clone());
-                    [grad, dx, dw, db]
-                },
-                tolerance,
-            );
-        }
+    for activation in [None, Some(Activation::QuickGelu), Some(Activation::Gelu)] {
+        DTYPES.into_iter().for_each(|dtype| check_linear_onto([ROWS, 50, 31], activation, dtype));
     }
+}
+
+fn check_linear_onto(
+    [r, k, m]: [usize; 3],
+    act: Option<Activation>,
+    (compute, tolerance): (FloatDType, f32),
+) {
+    let f32 = FloatDType::F32;
+    check(
+        &[(&[r, m], f32), (&[r, k], compute), (&[k, m], f32), (&[m], f32)],
+        |[residual, x, w, b]| Tape::linear_onto(residual, x, act, w, b),
+        |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, act, w, b),
+        |[_, x, w, _], grad| {
+            let (dx, dw, db) = composed::linear_onto_backward::<Flex>(x, act, w, grad.clone());
+            [grad, dx, dw, db]
+        },
+        tolerance,
+    );
 }
 
 #[test]
@@ -123,46 +129,16 @@ fn parts_cover_everything_once() {
         |[qkv], grad| [composed::attention_backward::<Flex>(qkv, heads, true, grad)],
         2.0 * F32,
     );
-    let (f32, rows) = (FloatDType::F32, 4100);
-    check(
-        &[(&[rows, 3], f32), (&[rows, 4], f32), (&[4, 3], f32), (&[3], f32)],
-        |[residual, x, w, b]| Tape::linear_onto(residual, x, None, w, b),
-        |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, None, w, b),
-        |[_, x, w, _], grad| {
-            let (dx, dw, db) = composed::linear_onto_backward::<Flex>(x, None, w, grad.clone());
-            [grad, dx, dw, db]
-        },
-        1e-5, // sums of thousands of terms
-    );
+    // Sums of thousands of terms.
+    check_linear_onto([4100, 4, 3], None, (FloatDType::F32, 1e-5));
 }
 
 /// The large-weight path: slices of the gradient over all rows.
 #[test]
 fn a_large_weight() {
-    for (compute, tolerance) in DTYPES {
-        let f32 = FloatDType::F32;
-        let act = Some(Activation::QuickGelu);
-        check(
-            &[(&[ROWS, 300], f32), (&[ROWS, 500], compute), (&[500, 300], f32), (&[300], f32)],
-            |[residual, x, w, b]| Tape::linear_onto(residual, x, act, w, b),
-            |[residual, x, w, b]| composed::linear_onto::<Tape>(residual, x, act, w, b),
-            |[_, x, w, _], grad| {
-                let (dx, dw, db) = composed::linear_onto_backward::<Flex>(x, act, w, grad.clone());
-                [grad, dx, dw, db]
-            },
-            tolerance,
-        );
-        check(
-            &[(&[ROWS, 300], f32), (&[300], f32), (&[300], f32), (&[300, 500], f32), (&[500], f32)],
-            |[x, gamma, beta, w, b]| Tape::norm_linear(x, gamma, beta, w, b, compute),
-            |[x, gamma, beta, w, b]| composed::norm_linear::<Tape>(x, gamma, beta, w, b, compute),
-            |[x, gamma, beta, w, _], grad| {
-                let (dx, d_gamma, d_beta, dw, db) =
-                    composed::norm_linear_backward::<Flex>(x, gamma, beta, w, grad);
-                [dx, d_gamma, d_beta, dw, db]
-            },
-            tolerance,
-        );
+    for dtype in DTYPES {
+        check_linear_onto([ROWS, 500, 300], Some(Activation::QuickGelu), dtype);
+        check_norm_linear([300, 500], dtype);
     }
 }
 
