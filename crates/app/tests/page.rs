@@ -22,7 +22,7 @@ fn shot(browser: &mut Browser, folder: &Path, name: &str) {
     // Pictures in view first.
     browser.wait("[...document.images].every(i => i.complete || i.loading === 'lazy')");
     std::thread::sleep(std::time::Duration::from_millis(200));
-    browser.screenshot(&folder.join(name));
+    std::fs::write(folder.join(name), browser.screenshot()).unwrap();
 }
 
 fn found(browser: &mut Browser) -> u64 {

@@ -6,11 +6,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-#[path = "support/chromium.rs"]
-mod chromium;
+#[path = "support/browser.rs"]
+mod browser;
 mod support;
 
-use chromium::Chromium;
+use browser::Browser;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -148,9 +148,15 @@ fn page(folder: &Path) -> PathBuf {
     folder.join("report.html")
 }
 
-fn check(browser: &mut Chromium, width: u32) {
-    assert_eq!(browser.problems(), [] as [String; 0], "at {width} px");
-    let overflow = browser.evaluate(
+fn open(browser: &mut Browser, page: &Path, [width, height]: [u32; 2], dark: bool) {
+    browser.size(width, height);
+    browser.dark(dark);
+    browser.open_file(page);
+}
+
+fn check(browser: &mut Browser, width: u32) {
+    assert_eq!(browser.complaints(), [] as [String; 0], "at {width} px");
+    let overflow = browser.value(
         "(() => { const page = document.documentElement; \
          return [page.scrollWidth - page.clientWidth, \
          [...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll > *, svg') \
@@ -159,9 +165,9 @@ fn check(browser: &mut Chromium, width: u32) {
     );
     assert_eq!(overflow, json!([0, []]), "at {width} px");
     let broken = "[...document.images].filter(i => !i.complete || i.naturalWidth === 0).length";
-    assert_eq!(browser.evaluate(broken), 0);
+    assert_eq!(browser.value(broken), 0);
     // One drawing of each plot is shown, and its text is not too small to read.
-    let texts = browser.evaluate(
+    let texts = browser.value(
         "[...document.querySelectorAll('.card svg text')].map(t => t.getBoundingClientRect()) \
          .filter(r => r.height > 0).map(r => r.height)",
     );
@@ -185,12 +191,12 @@ fn figures(json: &Value, found: &mut BTreeMap<String, Value>) {
 
 /// Every number that the browser shows is that of its figure in report.json, the ranks of the
 /// examples are those that were recorded, and each example has its pictures.
-fn check_numbers(browser: &mut Chromium, page: &Path) {
+fn check_numbers(browser: &mut Browser, page: &Path) {
     let json = fs::read_to_string(page.with_file_name("report.json")).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
     let mut found = BTreeMap::new();
     figures(&json, &mut found);
-    let numbers = browser.evaluate(
+    let numbers = browser.value(
         "[...document.querySelectorAll('data')].map(d => [d.dataset.figure, \
          d.dataset.part ? 'shown_range' : 'shown', d.textContent])",
     );
@@ -215,7 +221,7 @@ fn check_numbers(browser: &mut Chromium, page: &Path) {
         assert_eq!(query["rank"]["value"].as_f64(), recorded.map(|rank| rank + 1.0), "{query}");
         assert_eq!(query["right"] == true, recorded == Some(0.0));
     }
-    let pictures = browser.evaluate("document.querySelectorAll('.strip img').length");
+    let pictures = browser.value("document.querySelectorAll('.strip img').length");
     assert_eq!(pictures, 6 * queries.len(), "the one described, and five that were found");
 }
 
@@ -230,16 +236,16 @@ fn the_page_opens_at_once_and_fits_everywhere() {
         None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page"),
     };
     fs::create_dir_all(&pictures).unwrap();
-    let mut browser = Chromium::start();
+    let mut browser = Browser::start();
 
     // The best of three: the machine may be busy with something else.
     let mut loads: Vec<f64> = Vec::new();
     for _ in 0..3 {
-        browser.open(&page, [1400, 900], "light");
+        open(&mut browser, &page, [1400, 900], false);
         let load = "performance.getEntriesByType('navigation')[0].loadEventEnd";
         loads.push(
             browser
-                .evaluate(&format!("new Promise(done => setTimeout(() => done({load})))"))
+                .value(&format!("new Promise(done => setTimeout(() => done({load})))"))
                 .as_f64()
                 .unwrap(),
         );
@@ -250,15 +256,15 @@ fn the_page_opens_at_once_and_fits_everywhere() {
 
     check_numbers(&mut browser, &page);
     for (width, height, name) in VIEWS {
-        for scheme in ["light", "dark"] {
-            browser.open(&page, [width, 900], scheme);
+        for dark in [false, true] {
+            open(&mut browser, &page, [width, 900], dark);
             check(&mut browser, width);
-            let name = if scheme == "dark" { format!("dark-{name}") } else { name.to_owned() };
-            fs::write(pictures.join(name), browser.screenshot([width, height])).unwrap();
+            let name = if dark { format!("dark-{name}") } else { name.to_owned() };
+            fs::write(pictures.join(name), browser.screenshot_of([width, height])).unwrap();
         }
     }
-    browser.open(&page, README_VIEW, "light");
-    fs::write(pictures.join("report.png"), browser.screenshot(README_VIEW)).unwrap();
+    open(&mut browser, &page, README_VIEW, false);
+    fs::write(pictures.join("report.png"), browser.screenshot_of(README_VIEW)).unwrap();
     let pdf = browser.pdf();
     assert!(pdf.starts_with(b"%PDF"), "it does not print");
     fs::write(folder.path().join("report.pdf"), pdf).unwrap();

@@ -3,6 +3,8 @@
 //! Bytes beside an operation's inputs and results. Letters: `r` rows, `k` width in, `m` width out,
 //! `b` batch, `n` positions, `w` width, `h` heads; `c` bytes of the compute dtype.
 
+use tbps_model::ops::{composite, cpu};
+
 /// How the operations are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernels {
@@ -13,13 +15,6 @@ pub(super) enum Kernels {
 }
 
 const F32: u64 = 4;
-
-/// Rows that the CPU's backward keeps at a time beside a large weight.
-const KEPT_ROWS: u64 = 2048;
-
-/// Rows, and scores in values, that are alive at a time where operations are composed.
-const COMPOSED_ROWS: u64 = 4096;
-const COMPOSED_SCORES: u64 = 8 << 20;
 
 impl Kernels {
     /// `norm(x) @ weight + bias`.
@@ -35,7 +30,7 @@ impl Kernels {
         match self {
             Self::Fused => F32 * k * m + kept(r, k, m, c),
             Self::Composed => {
-                let rows = r.min(COMPOSED_ROWS);
+                let rows = r.min(composite::KEPT_ROWS as u64);
                 rows * k * (5 * F32 + 2 * c) + F32 * rows * m + k * m * (2 * c + F32)
             }
         }
@@ -54,7 +49,7 @@ impl Kernels {
         match self {
             Self::Fused => F32 * k * m + kept(r, k, m, c),
             Self::Composed => {
-                let rows = r.min(COMPOSED_ROWS);
+                let rows = r.min(composite::KEPT_ROWS as u64);
                 4 * rows * k * c + rows * m * (c + F32) + k * m * (2 * c + F32)
             }
         }
@@ -86,7 +81,7 @@ impl Kernels {
     pub(super) fn scratch(self, [n, w]: [u64; 2], rows: u64, threads: u64) -> u64 {
         match self {
             Self::Fused => {
-                let block = 256.min(rows.div_ceil(8)).max(32);
+                let block = cpu::block_rows(rows as usize) as u64;
                 let attention = 7 * n * w + 2 * n * n;
                 let mlp = 3 * block * 4 * w;
                 threads * F32 * attention.max(mlp)
@@ -98,7 +93,7 @@ impl Kernels {
 
 /// Samples whose scores are alive at a time.
 fn scored([b, n, h]: [u64; 3]) -> u64 {
-    b.min((COMPOSED_SCORES / (h * n * n)).max(1))
+    b.min((composite::KEPT_SCORES as u64 / (h * n * n)).max(1))
 }
 
 /// A weight as f16 has it, in f32.
@@ -106,13 +101,12 @@ fn rounded_weight(k: u64, m: u64, c: u64) -> u64 {
     if c == F32 { 0 } else { F32 * k * m }
 }
 
-/// Inputs, and gradients that are not f32 already, of some rows; beside a small weight its eight
-/// partial gradients instead.
+/// Inputs, and gradients that are not f32 already, of some rows; beside a small weight its
+/// partial gradients at most instead.
 fn kept(r: u64, k: u64, m: u64, c: u64) -> u64 {
-    const SMALL_WEIGHT: u64 = 512 * 1024;
-    if F32 * k * m <= SMALL_WEIGHT {
-        return F32 * 8.min(r.div_ceil(128)) * k * m;
+    if F32 * k * m <= cpu::SMALL_WEIGHT as u64 {
+        return F32 * (cpu::PARTS as u64).min(r.div_ceil(cpu::BLOCK as u64)) * k * m;
     }
-    let rows = r.div_ceil(r.div_ceil(KEPT_ROWS));
+    let rows = r.div_ceil(r.div_ceil(cpu::KEPT_ROWS as u64));
     F32 * rows * (k + if c == F32 { 0 } else { m })
 }

@@ -1,63 +1,101 @@
-//! Headless Chromium over its DevTools protocol, as far as a page test needs it.
+//! A headless Chromium with one page, told what to do over a pair of pipes (its DevTools protocol).
+
+#![allow(dead_code, reason = "each test of a page uses a part of it")]
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::net::TcpStream;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tungstenite::{Message, WebSocket};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Where a Chromium is looked for, after `TBPS_CHROMIUM`.
+const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const FLAGS: [&str; 12] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+    "--remote-debugging-pipe",
+];
 
 /// A browser with one page.
 pub(crate) struct Browser {
     process: Child,
-    socket: WebSocket<TcpStream>,
-    session: Option<String>,
+    commands: File,
+    messages: Receiver<Value>,
     calls: u64,
+    session: Option<String>,
     /// What the page's protocol reported, in order.
-    pub(crate) events: Vec<Value>,
-    /// The profile, removed with the browser.
-    _profile: TempDir,
+    events: Vec<Value>,
+    /// Its profile and pipes, removed with the browser.
+    _folder: TempDir,
 }
 
 impl Browser {
-    /// Starts the browser.
+    /// Starts one.
     ///
     /// # Panics
-    /// When there is none: a page that nobody looked at must not pass.
+    /// When there is no Chromium: a page that nobody opened is not tested.
     pub(crate) fn start() -> Self {
-        let profile = tempfile::tempdir().unwrap();
-        let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-        let process = names.iter().find_map(|name| {
-            let mut browser = Command::new(name);
-            browser.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic"]);
-            browser.args(["--no-first-run", "--disable-background-networking", "--disable-sync"]);
-            browser.args(["--disable-component-update", "--disable-dev-shm-usage"]);
-            browser.args(["--hide-scrollbars", "--remote-debugging-port=0", "about:blank"]);
-            browser.arg(format!("--user-data-dir={}", profile.path().display()));
-            browser.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+        let program = std::env::var("TBPS_CHROMIUM").ok().or_else(|| {
+            let runs = |program: &&str| {
+                let version = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+                version.is_ok_and(|output| output.status.success())
+            };
+            PROGRAMS.into_iter().find(runs).map(str::to_owned)
         });
-        let process = process.expect("the page's test needs Chromium: apt-get install chromium");
-        let port_file = profile.path().join("DevToolsActivePort");
-        let began = Instant::now();
-        let text = loop {
-            match std::fs::read_to_string(&port_file) {
-                Ok(text) if text.lines().count() == 2 => break text,
-                _ => std::thread::sleep(Duration::from_millis(20)),
+        let program = program.expect(
+            "this test opens a page in Chromium, and there is none: install it (Debian: apt-get \
+             install chromium) or name it in TBPS_CHROMIUM",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let [commands, messages] = ["commands", "messages"].map(|name| {
+            let pipe = folder.path().join(name);
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            pipe
+        });
+        // Chromium reads file descriptor 3 and writes 4; the shell opens them in this order.
+        let process = Command::new("sh")
+            .args(["-c", "exec \"$@\" 3<\"$COMMANDS\" 4>\"$MESSAGES\"", "sh", &program])
+            .args(FLAGS)
+            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+            .env("COMMANDS", &commands)
+            .env("MESSAGES", &messages)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let commands = OpenOptions::new().write(true).open(commands).unwrap();
+        let mut reader = BufReader::new(File::open(messages).unwrap());
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            let mut message = Vec::new();
+            while reader.read_until(0, &mut message).is_ok_and(|n| n > 0) {
+                message.pop();
+                let Ok(json) = serde_json::from_slice(&message) else { return };
+                if sender.send(json).is_err() {
+                    return;
+                }
+                message.clear();
             }
-            assert!(began.elapsed() < PATIENCE, "the browser did not start");
-        };
-        let (port, path) = text.split_once('\n').unwrap();
-        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let url = format!("ws://127.0.0.1:{port}{}", path.trim());
-        let (socket, _) = tungstenite::client(url, stream).unwrap();
-        let (session, calls, events) = (None, 0, Vec::new());
-        let mut browser = Self { process, socket, session, calls, events, _profile: profile };
+        });
+        let (calls, session, events) = (0, None, Vec::new());
+        let mut browser =
+            Self { process, commands, messages, calls, session, events, _folder: folder };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = browser.call("Target.attachToTarget", attach);
@@ -69,22 +107,29 @@ impl Browser {
     }
 
     /// Calls a method of the protocol and keeps the events that come before its answer.
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": params });
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
-        self.socket.send(Message::text(message.to_string())).unwrap();
+        self.commands.write_all(format!("{message}\0").as_bytes()).unwrap();
         loop {
-            let Message::Text(text) = self.socket.read().unwrap() else { continue };
-            let mut answer: Value = serde_json::from_str(&text).unwrap();
+            let mut answer = self.next();
             if answer["id"] == self.calls {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].take();
             }
-            self.events.push(answer);
         }
+    }
+
+    /// The next message; events are kept.
+    fn next(&mut self) -> Value {
+        let message = self.messages.recv_timeout(PATIENCE).expect("Chromium says nothing");
+        if message["id"].is_null() {
+            self.events.push(message.clone());
+        }
+        message
     }
 
     pub(crate) fn size(&mut self, width: u32, height: u32) {
@@ -101,12 +146,24 @@ impl Browser {
     }
 
     pub(crate) fn open(&mut self, url: &str) {
-        self.call("Page.navigate", json!({ "url": url }));
+        let navigated = self.call("Page.navigate", json!({ "url": url }));
+        assert!(navigated.get("errorText").is_none(), "{navigated}");
     }
 
-    /// The value of a JavaScript expression in the page.
+    /// Opens a file, forgets the events before it and waits until it is loaded.
+    pub(crate) fn open_file(&mut self, page: &Path) {
+        self.events.clear();
+        self.open(&format!("file://{}", std::fs::canonicalize(page).unwrap().display()));
+        let loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+        while !self.events.iter().any(loaded) {
+            self.next();
+        }
+    }
+
+    /// The value of a JavaScript expression in the page, or of the promise that it is.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
-        let params = json!({ "expression": expression, "returnByValue": true });
+        let params =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut result = self.call("Runtime.evaluate", params);
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
         result["result"]["value"].take()
@@ -178,28 +235,39 @@ impl Browser {
         self.call("DOM.setFileInputFiles", files);
     }
 
-    /// Writes what the page looks like as a PNG file.
-    pub(crate) fn screenshot(&mut self, file: &Path) {
-        let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
-        let bytes = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
-        std::fs::write(file, bytes).unwrap();
+    /// A PNG of the view.
+    pub(crate) fn screenshot(&mut self) -> Vec<u8> {
+        self.data("Page.captureScreenshot", json!({ "format": "png" }))
     }
 
-    /// What the page complained about: console errors and warnings, exceptions, failed loads.
+    /// A PNG of the page's top, higher than the view if need be.
+    pub(crate) fn screenshot_of(&mut self, [width, height]: [u32; 2]) -> Vec<u8> {
+        let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
+        let params = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        self.data("Page.captureScreenshot", params)
+    }
+
+    /// The page as it prints.
+    pub(crate) fn pdf(&mut self) -> Vec<u8> {
+        self.data("Page.printToPDF", json!({ "printBackground": true }))
+    }
+
+    fn data(&mut self, method: &str, params: Value) -> Vec<u8> {
+        STANDARD.decode(self.call(method, params)["data"].as_str().unwrap()).unwrap()
+    }
+
+    /// What the page complained about: exceptions, whatever is on the console but a plain log, and
+    /// entries of the browser's log, each by its source.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.value("0"); // events that were on their way
         let complaint = |event: &Value| {
             let params = &event["params"];
             match event["method"].as_str()? {
                 "Runtime.exceptionThrown" => Some(params.to_string()),
-                "Runtime.consoleAPICalled" => {
-                    let bad = ["error", "warning", "assert"].map(Value::from);
-                    bad.contains(&params["type"]).then(|| params.to_string())
-                }
+                "Runtime.consoleAPICalled" => (params["type"] != "log").then(|| params.to_string()),
                 "Log.entryAdded" => {
                     let entry = &params["entry"];
-                    (entry["level"] == "error" || entry["level"] == "warning")
-                        .then(|| format!("{}: {}", entry["source"], entry["text"]))
+                    Some(format!("{}: {}", entry["source"], entry["text"]))
                 }
                 _ => None,
             }

@@ -189,10 +189,10 @@ fn part_backward<B: Backend>(
 }
 
 /// Rows whose intermediate results are alive at a time in a backward.
-const KEPT_ROWS: usize = 4096;
+pub const KEPT_ROWS: usize = 4096;
 
 /// Scores that are alive at a time in an attention, in values.
-const KEPT_SCORES: usize = 8 << 20;
+pub const KEPT_SCORES: usize = 8 << 20;
 
 /// `0..total` in even parts of at most `most`.
 pub(super) fn parts(total: usize, most: usize) -> impl Iterator<Item = [usize; 2]> {

@@ -27,6 +27,16 @@ pub(crate) use dtypes::used;
 pub use dtypes::{Used, take_used};
 pub use matmul::{MatmulDtypes, matmul, take_matmul_dtypes};
 
+/// How the fused CPU kernels cut their work, for whoever predicts what they hold.
+pub mod cpu {
+    pub use super::flex::{BLOCK, KEPT_ROWS, PARTS, SMALL_WEIGHT, block_rows};
+}
+
+/// How operations that are composed of a backend's own cut their work.
+pub mod composite {
+    pub use super::composed::{KEPT_ROWS, KEPT_SCORES};
+}
+
 use crate::config::Activation;
 use burn::backend::Dispatch;
 use burn::tensor::{FloatDType, Int, Tensor};

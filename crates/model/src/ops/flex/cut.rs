@@ -1,7 +1,8 @@
 //! How rows are cut for threads and caches: by their number alone.
 
-/// Rows of a block: two such blocks and a small weight fit a core's second-level cache.
-const BLOCK: usize = 128;
+/// Rows of a block of a backward beside a small weight: two such blocks and the weight fit a
+/// core's second-level cache.
+pub const BLOCK: usize = 128;
 
 /// Rows of a block beside a large weight, which is packed once a block.
 const LARGE_BLOCK: usize = 256;
@@ -11,7 +12,7 @@ const SMALLEST: usize = 32;
 
 /// A backward sums a parameter's gradient in at most so many parts, added in order at the end; and
 /// blocks are cut so that they can be shared out evenly among a few threads.
-const PARTS: usize = 8;
+pub const PARTS: usize = 8;
 
 /// Rows of a part and rows of a block of it, so that parts and blocks are about even.
 pub(super) fn even_rows(rows: usize) -> (usize, usize) {
@@ -20,7 +21,7 @@ pub(super) fn even_rows(rows: usize) -> (usize, usize) {
 }
 
 /// Rows of a block, so that there are even blocks for each of up to [`PARTS`] threads.
-pub(super) fn block_rows(rows: usize) -> usize {
+pub fn block_rows(rows: usize) -> usize {
     let blocks = rows.div_ceil(LARGE_BLOCK).next_multiple_of(PARTS);
     rows.div_ceil(blocks).max(SMALLEST)
 }

@@ -17,10 +17,10 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Bytes up to which a weight counts as small: half of a common second-level cache.
-const SMALL_WEIGHT: usize = 512 * 1024;
+pub const SMALL_WEIGHT: usize = 512 * 1024;
 
 /// Rows whose inputs are kept at a time beside a large weight.
-const KEPT_ROWS: usize = 2048;
+pub const KEPT_ROWS: usize = 2048;
 
 /// Rows of a slice of a large weight's gradient, at least.
 const SLICE: usize = 96;

@@ -13,6 +13,9 @@ mod math;
 mod norm;
 mod product;
 
+pub use cut::{BLOCK, PARTS, block_rows};
+pub use map_grads::{KEPT_ROWS, SMALL_WEIGHT};
+
 use super::backend::BlockOps;
 use super::composed;
 use super::matmul::record;
