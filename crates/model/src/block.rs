@@ -83,7 +83,8 @@ impl Block {
         };
         let kv = map(x, w, 2 * w).reshape([b, n, 2 * w]);
         let q = map(own.clone(), 0, w); // [b, w]
-        let mixed = ops::attention_at(q, kv, self.heads, self.causal.then_some(at));
+        let last = if self.causal { at } else { at.full_like(n as i64 - 1) };
+        let mixed = ops::attention_at(q, kv, last, self.heads);
         self.mlp(self.attn_out.onto(own, mixed, None), compute)
     }
 

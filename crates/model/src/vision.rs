@@ -105,9 +105,7 @@ impl VisionStem {
             .permute([0, 2, 4, 1, 3, 5])
             .reshape([b * rows * columns, channels * p * p])
             .cast(compute); // [b * patches, 3 p p]
-        let reads = patches.dtype();
-        let x = ops::matmul(patches, self.patch_embed.val().cast(compute)).cast(FloatDType::F32);
-        let x = ops::used("patch_embed", reads, x);
+        let x = ops::embed(patches, self.patch_embed.val());
         let w = x.dims()[1];
         let x = x.reshape([b, rows * columns, w]);
         let class = self.class_embedding.val().reshape([1, 1, w]).expand([b, 1, w]);

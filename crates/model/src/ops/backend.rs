@@ -1,4 +1,4 @@
-//! What a backend does for a block: four operations and their gradients.
+//! What a backend does for a tower: operations and their gradients.
 
 #![expect(
     clippy::type_complexity,
@@ -11,7 +11,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, backend_extension};
 use burn::tensor::{FloatDType, Shape};
 
-/// The operations of a block, forward and backward, on a backend's own tensors.
+/// The operations of a tower, forward and backward, on a backend's own tensors.
 ///
 /// Each has a body of the backend's basic operations, so that a backend takes part by an empty
 /// `impl`; a backend with fused kernels overrides it. Forward and backward of a backend belong
@@ -66,6 +66,16 @@ pub trait BlockOps: Backend {
         grad: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         composed::cross_entropy_backward::<Self>(logits, labels, grad)
+    }
+
+    /// `x @ weight` in the dtype of `x [r, k]`, as f32: `weight [k, m]`. `x` has no gradient.
+    fn embed(x: FloatTensor<Self>, weight: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::embed::<Self>(x, weight)
+    }
+
+    /// The gradient of [`BlockOps::embed`] at `weight`.
+    fn embed_backward(x: FloatTensor<Self>, grad: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::embed_backward::<Self>(x, grad)
     }
 
     /// `norm(x) @ weight + bias` in `compute`: `x [r, k]` f32, `weight [k, m]`, `bias [m]`.
@@ -147,6 +157,28 @@ pub trait BlockOps: Backend {
         grad: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         composed::attention_backward::<Self>(qkv, heads, causal, grad)
+    }
+
+    /// Softmax attention of one query a sample, `q [b, w]`, over the keys and values `0..=last` of
+    /// `kv [b, n, 2w]`, to `[b, w]`; `last [b]`, softmax in f32.
+    fn attention_at(
+        q: FloatTensor<Self>,
+        kv: FloatTensor<Self>,
+        last: IntTensor<Self>,
+        heads: usize,
+    ) -> FloatTensor<Self> {
+        composed::attention_at::<Self>(q, kv, last, heads)
+    }
+
+    /// The gradients of [`BlockOps::attention_at`] at `q` and `kv`.
+    fn attention_at_backward(
+        q: FloatTensor<Self>,
+        kv: FloatTensor<Self>,
+        last: IntTensor<Self>,
+        heads: usize,
+        grad: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::attention_at_backward::<Self>(q, kv, last, heads, grad)
     }
 }
 

@@ -74,6 +74,19 @@ pub(super) fn cross_entropy_backward<B: Backend>(
     B::float_mul(p, grad)
 }
 
+pub(super) fn embed<B: Backend>(x: FloatTensor<B>, weight: FloatTensor<B>) -> FloatTensor<B> {
+    let weight = B::float_cast(weight, compute_dtype::<B>(&x));
+    B::float_cast(product::<B>(x, weight), FloatDType::F32)
+}
+
+pub(super) fn embed_backward<B: Backend>(
+    x: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let grad = B::float_cast(grad, compute_dtype::<B>(&x));
+    B::float_cast(product::<B>(turned::<B>(x), grad), FloatDType::F32)
+}
+
 pub(super) fn norm_linear<B: Backend>(
     x: FloatTensor<B>,
     gamma: FloatTensor<B>,
@@ -145,7 +158,7 @@ pub(super) fn attention<B: Backend>(
     causal: bool,
 ) -> FloatTensor<B> {
     let parts = samples(&qkv, heads).map(|samples| {
-        let [q, k, v] = split::<B>(of::<B>(&qkv, samples), heads);
+        let [q, k, v] = packed::<B, 3>(of::<B>(&qkv, samples), heads);
         merge::<B>(product::<B>(probabilities::<B>(q, k, causal), v))
     });
     B::float_cat(parts.collect(), 0)
@@ -171,21 +184,43 @@ fn part_backward<B: Backend>(
     grad: FloatTensor<B>,
 ) -> FloatTensor<B> {
     let [b, n, w3] = dims(&qkv);
-    let d = w3 / 3 / heads;
-    let compute = compute_dtype::<B>(&qkv);
-    let [q, k, v] = split::<B>(qkv, heads);
-    let dy = B::float_reshape(grad, Shape::from([b, n, heads, d]));
+    let [q, k, v] = packed::<B, 3>(qkv, heads);
+    let dy = B::float_reshape(grad, Shape::from([b, n, heads, w3 / 3 / heads]));
     let dy = B::float_swap_dims(dy, 1, 2); // [b, h, n, d]
     let p = probabilities::<B>(q.clone(), k.clone(), causal); // [b, h, n, n]
-    let dv = product::<B>(turned::<B>(p.clone()), dy.clone());
-    let dp = B::float_cast(product::<B>(dy, turned::<B>(v)), FloatDType::F32);
-    let p = B::float_cast(p, FloatDType::F32);
-    let mean = B::float_sum_dim(B::float_mul(p.clone(), dp.clone()), 3);
-    let ds = B::float_mul(B::float_sub(dp, mean), p);
-    let ds = B::float_cast(B::float_mul_scalar(ds, scale(d)), compute);
+    let (dv, ds) = scores_backward::<B>(p, v, dy);
     let dq = product::<B>(ds.clone(), k);
     let dk = product::<B>(turned::<B>(ds), q);
     B::float_cat([dq, dk, dv].map(merge::<B>).into(), 2)
+}
+
+pub(super) fn attention_at<B: Backend>(
+    q: FloatTensor<B>,
+    kv: FloatTensor<B>,
+    last: IntTensor<B>,
+    heads: usize,
+) -> FloatTensor<B> {
+    let shape = q.shape();
+    let [k, v] = packed::<B, 2>(kv, heads);
+    let p = probabilities_at::<B>(one::<B>(q, heads), k, last);
+    B::float_reshape(product::<B>(p, v), shape)
+}
+
+pub(super) fn attention_at_backward<B: Backend>(
+    q: FloatTensor<B>,
+    kv: FloatTensor<B>,
+    last: IntTensor<B>,
+    heads: usize,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let shape = q.shape();
+    let [k, v] = packed::<B, 2>(kv, heads);
+    let (q, dy) = (one::<B>(q, heads), one::<B>(grad, heads)); // [b, h, 1, d]
+    let p = probabilities_at::<B>(q.clone(), k.clone(), last);
+    let (dv, ds) = scores_backward::<B>(p, v, dy);
+    let dq = B::float_reshape(product::<B>(ds.clone(), k), shape);
+    let dk = product::<B>(turned::<B>(ds), q);
+    (dq, B::float_cat([dk, dv].map(merge::<B>).into(), 2))
 }
 
 /// Rows whose intermediate results are alive at a time in a backward.
@@ -291,11 +326,8 @@ const QUICK_GELU: f64 = 1.702;
 
 /// `softmax(q k^T / sqrt(d))`, `[b, h, n, n]`, in the dtype of `q`; the softmax itself in f32.
 fn probabilities<B: Backend>(q: FloatTensor<B>, k: FloatTensor<B>, causal: bool) -> FloatTensor<B> {
-    let compute = compute_dtype::<B>(&q);
-    let shape = q.shape();
-    let (n, d) = (shape[2], shape[3]);
-    let scores = B::float_cast(product::<B>(q, turned::<B>(k)), FloatDType::F32);
-    let scores = B::float_mul_scalar(scores, scale(d));
+    let (n, compute) = (q.shape()[2], compute_dtype::<B>(&q));
+    let scores = scores::<B>(q, k);
     let scores = match causal {
         false => scores,
         true => {
@@ -303,8 +335,55 @@ fn probabilities<B: Backend>(q: FloatTensor<B>, k: FloatTensor<B>, causal: bool)
             B::float_add(scores, future)
         }
     };
+    B::float_cast(softmax::<B>(scores), compute)
+}
+
+/// The same of one query a sample that sees the keys `0..=last`: `[b, h, 1, n]`.
+fn probabilities_at<B: Backend>(
+    q: FloatTensor<B>,
+    k: FloatTensor<B>,
+    last: IntTensor<B>,
+) -> FloatTensor<B> {
+    const FAR_BELOW: f64 = -1e30; // of any score; `0 * -inf` would be NaN
+    let (n, compute) = (k.shape()[2], compute_dtype::<B>(&q));
+    let scores = scores::<B>(q, k);
+    let positions: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let positions = burn::tensor::TensorData::new(positions, [1, 1, 1, n]);
+    let positions = B::float_from_data(positions, &scores.device());
+    let last = B::int_into_float(last, FloatDType::F32);
+    let b = last.shape()[0];
+    let beyond = B::float_sub(positions, B::float_reshape(last, Shape::from([b, 1, 1, 1])));
+    let future = B::float_clamp(beyond, 0.0.into(), 1.0.into()); // [b, 1, 1, n]
+    let scores = B::float_add(scores, B::float_mul_scalar(future, FAR_BELOW.into()));
+    B::float_cast(softmax::<B>(scores), compute)
+}
+
+/// `q k^T / sqrt(d)` in f32.
+fn scores<B: Backend>(q: FloatTensor<B>, k: FloatTensor<B>) -> FloatTensor<B> {
+    let d = q.shape()[3];
+    let scores = B::float_cast(product::<B>(q, turned::<B>(k)), FloatDType::F32);
+    B::float_mul_scalar(scores, scale(d))
+}
+
+/// Over the last of four dimensions.
+fn softmax<B: Backend>(scores: FloatTensor<B>) -> FloatTensor<B> {
     let exp = B::float_exp(B::float_sub(scores.clone(), B::float_max_dim(scores, 3)));
-    B::float_cast(B::float_div(exp.clone(), B::float_sum_dim(exp, 3)), compute)
+    B::float_div(exp.clone(), B::float_sum_dim(exp, 3))
+}
+
+/// From the gradient `dy` at `p @ v` those at `v` and at `q k^T`, in the dtype of `dy`.
+fn scores_backward<B: Backend>(
+    p: FloatTensor<B>,
+    v: FloatTensor<B>,
+    dy: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (d, compute) = (v.shape()[3], compute_dtype::<B>(&dy));
+    let dv = product::<B>(turned::<B>(p.clone()), dy.clone());
+    let dp = B::float_cast(product::<B>(dy, turned::<B>(v)), FloatDType::F32);
+    let p = B::float_cast(p, FloatDType::F32);
+    let mean = B::float_sum_dim(B::float_mul(p.clone(), dp.clone()), 3);
+    let ds = B::float_mul(B::float_sub(dp, mean), p);
+    (dv, B::float_cast(B::float_mul_scalar(ds, scale(d)), compute))
 }
 
 /// `[1, 1, n, n]` f32, minus infinity where the column is after the row.
@@ -314,16 +393,22 @@ fn future<B: Backend>(n: usize, like: &FloatTensor<B>) -> FloatTensor<B> {
     B::float_from_data(burn::tensor::TensorData::new(values, [1, 1, n, n]), &like.device())
 }
 
-/// `[b, n, 3w]` to queries, keys and values, `[b, h, n, d]` each.
-fn split<B: Backend>(qkv: FloatTensor<B>, heads: usize) -> [FloatTensor<B>; 3] {
-    let [b, n, w3] = dims(&qkv);
-    let d = w3 / 3 / heads;
-    let packed = B::float_reshape(qkv, Shape::from([b, n, 3, heads, d]));
-    let packed = B::float_permute(packed, &[2, 0, 3, 1, 4]); // [3, b, h, n, d]
-    [0, 1, 2].map(|i| {
+/// `N` of queries, keys and values side by side, `[b, n, N * w]`, to `[b, h, n, d]` each.
+fn packed<B: Backend, const N: usize>(packed: FloatTensor<B>, heads: usize) -> [FloatTensor<B>; N] {
+    let [b, n, width] = dims(&packed);
+    let d = width / N / heads;
+    let packed = B::float_reshape(packed, Shape::from([b, n, N, heads, d]));
+    let packed = B::float_permute(packed, &[2, 0, 3, 1, 4]); // [N, b, h, n, d]
+    std::array::from_fn(|i| {
         let part = B::float_slice(packed.clone(), &[Slice::from(i..i + 1)]);
         B::float_reshape(part, Shape::from([b, heads, n, d]))
     })
+}
+
+/// `[b, w]` to `[b, h, 1, d]`.
+fn one<B: Backend>(x: FloatTensor<B>, heads: usize) -> FloatTensor<B> {
+    let shape = x.shape();
+    B::float_reshape(x, Shape::from([shape[0], heads, 1, shape[1] / heads]))
 }
 
 /// `[b, h, n, d]` to `[b, n, w]`.

@@ -1,6 +1,6 @@
-//! The plain matrix product, and the record of the dtypes that products ran in.
+//! The record of the dtypes that matrix products ran in.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 static SEEN: AtomicU8 = AtomicU8::new(0);
@@ -28,16 +28,6 @@ impl MatmulDtypes {
 /// run record states as really computed in.
 pub fn take_matmul_dtypes() -> MatmulDtypes {
     MatmulDtypes(SEEN.swap(0, Ordering::Relaxed))
-}
-
-/// `a @ b` over the last two dimensions, `[.., n, k] x [.., k, m] -> [.., n, m]`.
-///
-/// # Panics
-/// If the dtypes differ: a broken invariant of the caller, never of a user's input.
-pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-    assert_eq!(a.dtype(), b.dtype(), "matrix product of two dtypes");
-    record(a.dtype());
-    a.matmul(b)
 }
 
 /// Remembers that a matrix product ran in this dtype.

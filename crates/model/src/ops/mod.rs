@@ -11,7 +11,6 @@
 //! Letters: `r` rows (positions of all samples), `k` width in, `m` width out, `b` batch, `n`
 //! positions, `w` width.
 
-mod attention_at;
 mod backend;
 mod composed;
 mod dtypes;
@@ -21,11 +20,10 @@ mod tape;
 #[cfg(test)]
 mod tests;
 
-pub use attention_at::attention_at;
 pub use backend::BlockOps;
 pub(crate) use dtypes::used;
 pub use dtypes::{Used, take_used};
-pub use matmul::{MatmulDtypes, matmul, take_matmul_dtypes};
+pub use matmul::{MatmulDtypes, take_matmul_dtypes};
 
 /// How the fused CPU kernels cut their work, for whoever predicts what they hold.
 pub mod cpu {
@@ -70,6 +68,15 @@ pub fn cross_entropy(logits: Tensor<2>, labels: Tensor<1, Int>) -> Tensor<1> {
     let reads = logits.dtype();
     let mean = Dispatch::cross_entropy(logits.into_dispatch(), labels.into_dispatch());
     used("cross_entropy", reads, Tensor::from_dispatch(mean))
+}
+
+/// `x @ weight` in the dtype of `x`, as f32: `[r, k] -> [r, m]`, of inputs that have no gradient.
+///
+/// `weight [k, m]` is f32 and cast at use.
+pub fn embed(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
+    let reads = x.dtype();
+    let y = Dispatch::embed(x.into_dispatch(), weight.into_dispatch());
+    used("patch_embed", reads, Tensor::from_dispatch(y))
 }
 
 /// `layer_norm(x) @ weight + bias` in `compute`, `[r, k] -> [r, m]`.
@@ -146,4 +153,15 @@ pub fn attention(qkv: Tensor<3>, heads: usize, causal: bool) -> Tensor<3> {
     let reads = qkv.dtype();
     let y = Dispatch::self_attention(qkv.into_dispatch(), heads, causal);
     used("attention", reads, Tensor::from_dispatch(y))
+}
+
+/// Multi-head softmax attention of one query a sample, `q [b, w]`, over keys and values side by side
+/// in `kv [b, n, 2w]`, to `[b, w]`.
+///
+/// `last [b]` is the last position that a sample's query sees. Products run in the dtype of `q` and
+/// `kv`, the softmax in f32.
+pub fn attention_at(q: Tensor<2>, kv: Tensor<3>, last: Tensor<1, Int>, heads: usize) -> Tensor<2> {
+    let reads = q.dtype();
+    let (q, kv, last) = (q.into_dispatch(), kv.into_dispatch(), last.into_dispatch());
+    used("attention_at", reads, Tensor::from_dispatch(Dispatch::attention_at(q, kv, last, heads)))
 }

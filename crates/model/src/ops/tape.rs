@@ -35,6 +35,12 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         put::<B, C, _, 1>(CrossEntropy, [node], (logits, labels), y)
     }
 
+    fn embed(x: Tracked<B, C>, weight: Tracked<B, C>) -> Tracked<B, C> {
+        let ((x, _constant), (weight, node)) = (x.into_parts(), weight.into_parts());
+        let y = B::embed(x.clone(), weight);
+        put::<B, C, _, 1>(Embed, [node], x, y)
+    }
+
     fn norm_linear(
         x: Tracked<B, C>,
         gamma: Tracked<B, C>,
@@ -94,6 +100,17 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
         let y = B::self_attention(qkv.clone(), heads, causal);
         put::<B, C, _, 1>(Attention, [node], (qkv, heads, causal), y)
     }
+
+    fn attention_at(
+        q: Tracked<B, C>,
+        kv: Tracked<B, C>,
+        last: IntTensor<B>,
+        heads: usize,
+    ) -> Tracked<B, C> {
+        let ((q, q_node), (kv, kv_node)) = (q.into_parts(), kv.into_parts());
+        let y = B::attention_at(q.clone(), kv.clone(), last.clone(), heads);
+        put::<B, C, _, 2>(AttentionAt, [q_node, kv_node], (q, kv, last, heads), y)
+    }
 }
 
 #[derive(Debug)]
@@ -136,6 +153,19 @@ impl<B: BlockOps> Backward<B, 1> for CrossEntropy {
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let (logits, labels) = ops.state;
         give::<B, 1>(grads, parents, [B::cross_entropy_backward(logits, labels, grad)]);
+    }
+}
+
+#[derive(Debug)]
+struct Embed;
+
+impl<B: BlockOps> Backward<B, 1> for Embed {
+    type State = FloatTensor<B>;
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        give::<B, 1>(grads, parents, [B::embed_backward(ops.state, grad)]);
     }
 }
 
@@ -196,6 +226,21 @@ impl<B: BlockOps> Backward<B, 1> for Attention {
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let (qkv, heads, causal) = ops.state;
         give::<B, 1>(grads, parents, [B::self_attention_backward(qkv, heads, causal, grad)]);
+    }
+}
+
+#[derive(Debug)]
+struct AttentionAt;
+
+impl<B: BlockOps> Backward<B, 2> for AttentionAt {
+    type State = (FloatTensor<B>, FloatTensor<B>, IntTensor<B>, usize);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let grad = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (q, kv, last, heads) = ops.state;
+        let (dq, dkv) = B::attention_at_backward(q, kv, last, heads, grad);
+        give::<B, 2>(grads, parents, [dq, dkv]);
     }
 }
 

@@ -157,6 +157,40 @@ fn self_attention() {
     }
 }
 
+#[test]
+fn attention_at() {
+    let last = || FlexTensor::from_data(TensorData::from([20_i64, 0, 7]));
+    for (compute, tolerance) in DTYPES {
+        check(
+            &[(&[3, 15], compute), (&[3, 21, 2 * 15], compute)],
+            |[q, kv]| Tape::attention_at(q, kv, last(), 3),
+            |[q, kv]| composed::attention_at::<Tape>(q, kv, last(), 3),
+            |[q, kv], grad| {
+                let (dq, dkv) = composed::attention_at_backward::<Flex>(q, kv, last(), 3, grad);
+                [dq, dkv]
+            },
+            tolerance,
+        );
+    }
+}
+
+#[test]
+fn embed() {
+    for (k, m) in [(33, 50), (500, 300)] {
+        for (compute, tolerance) in DTYPES {
+            let x = random(&[(&[ROWS, k], compute)])[0].clone();
+            let constant = || Tape::from_inner(x.clone());
+            check(
+                &[(&[k, m], FloatDType::F32)],
+                |[weight]| Tape::embed(constant(), weight),
+                |[weight]| composed::embed::<Tape>(constant(), weight),
+                |_, grad| [composed::embed_backward::<Flex>(x.clone(), grad)],
+                tolerance,
+            );
+        }
+    }
+}
+
 /// Values and gradients, bit by bit, on one thread and on three.
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {

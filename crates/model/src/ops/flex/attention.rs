@@ -110,7 +110,7 @@ impl Heads {
 
 vectorised! {
     /// `softmax(scale * row)` of each row of `n` scores in place; zero for those that are not seen.
-    fn softmax_rows(scores: &mut [f32], n: usize, causal: bool, scale: f32) {
+    pub(super) fn softmax_rows(scores: &mut [f32], n: usize, causal: bool, scale: f32) {
         for (i, row) in scores.chunks_exact_mut(n).enumerate() {
             let (seen, future) = row.split_at_mut(if causal { i + 1 } else { n });
             let highest = max(seen);
@@ -128,7 +128,7 @@ vectorised! {
 
 vectorised! {
     /// From the gradient at each row's probabilities `p` the one at its scores, in place.
-    fn softmax_rows_backward(p: &[f32], grad: &mut [f32], n: usize, scale: f32) {
+    pub(super) fn softmax_rows_backward(p: &[f32], grad: &mut [f32], n: usize, scale: f32) {
         for (p, grad) in p.chunks_exact(n).zip(grad.chunks_exact_mut(n)) {
             let mean = sum(p, grad, |p, g| p * g);
             for (g, p) in grad.iter_mut().zip(p) {

@@ -1,8 +1,8 @@
 //! The dtypes that the fused kernels compute in, and scratch memory.
 
+use super::narrow::{narrow_bf16, narrow_f16, round_bf16, round_f16, widen_bf16, widen_f16};
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{DType, Element, TensorData, bf16, f16};
-use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl Compute for f32 {
 
 /// The 16-bit dtypes differ in nothing but their conversions.
 macro_rules! compute_in_16_bits {
-    ($half:ty) => {
+    ($half:ty, $widen:ident, $narrow:ident, $round:ident) => {
         impl Compute for $half {
             const ZERO: Self = <$half>::ZERO;
 
@@ -67,28 +67,23 @@ macro_rules! compute_in_16_bits {
             }
 
             fn read<'a>(src: &'a [Self], scratch: &'a mut [f32]) -> &'a [f32] {
-                src.convert_to_f32_slice(scratch);
+                $widen(src, scratch);
                 scratch
             }
 
             fn write(dst: &mut [Self], scratch: &mut [f32], fill: impl FnOnce(&mut [f32])) {
                 fill(scratch);
-                dst.convert_from_f32_slice(scratch);
+                $narrow(scratch, dst);
             }
 
             fn round(values: &mut [f32]) {
-                let mut rounded = [<$half>::ZERO; 64]; // small enough for the first-level cache
-                for values in values.chunks_mut(rounded.len()) {
-                    let rounded = &mut rounded[..values.len()];
-                    rounded.convert_from_f32_slice(values);
-                    rounded.convert_to_f32_slice(values);
-                }
+                $round(values);
             }
         }
     };
 }
-compute_in_16_bits!(f16);
-compute_in_16_bits!(bf16);
+compute_in_16_bits!(f16, widen_f16, narrow_f16, round_f16);
+compute_in_16_bits!(bf16, widen_bf16, narrow_bf16, round_bf16);
 
 /// An f32 parameter as this dtype holds it.
 pub(super) fn rounded<T: Compute>(parameter: &[f32]) -> Cow<'_, [f32]> {

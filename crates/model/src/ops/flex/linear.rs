@@ -57,7 +57,7 @@ pub(super) fn norm_linear_backward<T: Compute>(
     let turned = transposed(&rounded::<T>(values), m); // [m, k]
     let mut dx = vec![0.0; x.len()];
     let (parts, grads) = backward_by_rows(
-        weight,
+        [k, m],
         &mut dx,
         &ResultGrad::Own(grad),
         |rows, dy, dx, scratch, sums: &mut Option<Norm<Vec<f32>>>| {
@@ -114,7 +114,7 @@ pub(super) fn linear_onto_backward<T: Compute>(
     let turned = transposed(&rounded::<T>(values), m); // [m, k]
     let mut dx = vec![T::ZERO; x.len()];
     let (_, grads) = backward_by_rows(
-        weight,
+        [k, m],
         &mut dx,
         &ResultGrad::<T>::ToRound(grad),
         |rows, dy, dx, scratch, (): &mut ()| {
@@ -136,4 +136,34 @@ pub(super) fn linear_onto_backward<T: Compute>(
         },
     );
     (dx, grads)
+}
+
+/// `x @ weight`: `[r, k]` to `[r, m]`.
+pub(super) fn embed<T: Compute>(x: &[T], weight: Weight) -> Vec<f32> {
+    let Weight { values, k, m } = weight;
+    let values = rounded::<T>(values);
+    let mut out = vec![0.0; x.len() / k * m];
+    let rows = block_rows(x.len() / k);
+    out.par_chunks_mut(rows * m).zip(x.par_chunks(rows * k)).for_each(|(y, x)| {
+        with_scratch([x.len()], |[scratch]| {
+            let x = Matrix::new(T::read(x, scratch), k);
+            product(y, m, Into::Replaced, x, Matrix::new(&values, m));
+        });
+    });
+    out
+}
+
+/// The gradient of [`embed`] at its weight `[k, m]`.
+pub(super) fn embed_backward<T: Compute>(x: &[T], sizes: [usize; 2], grad: &[f32]) -> Vec<f32> {
+    let k = sizes[0];
+    let mut no_dx = vec![(); x.len()];
+    let (_, grads) = backward_by_rows(
+        sizes,
+        &mut no_dx,
+        &ResultGrad::<T>::ToRound(grad),
+        |rows, _, _, Scratch { a, other: [x_scratch, ..] }, (): &mut ()| {
+            a.copy_from_slice(T::read(&x[rows.start * k..rows.end * k], x_scratch));
+        },
+    );
+    grads.weight
 }

@@ -9,7 +9,6 @@
 
 use super::compute::{Compute, with_scratch};
 use super::cut::{block_rows, even_rows};
-use super::linear::Weight;
 use super::math::add_rows;
 use super::product::{Into, Matrix, product};
 use burn::tensor::DType;
@@ -83,10 +82,10 @@ impl<T: Compute> ResultGrad<'_, T> {
 
 /// Goes over blocks of the rows of `dx [r, k]`, filled by `block`, and sums up the map's gradients.
 ///
-/// `block` takes a range of rows and the gradient at their result, `[rows, m]`, fills its part of `dx`
+/// The weight is `[k, m]`. `block` takes a range of rows and the gradient at their result, `[rows, m]`, fills its part of `dx`
 /// and the map's input, and may sum up what it likes in an `S`; these sums are returned in order.
 pub(super) fn backward_by_rows<T, D, S>(
-    weight: Weight,
+    [k, m]: [usize; 2],
     dx: &mut [D],
     grad: &ResultGrad<T>,
     block: impl Fn(Range<usize>, &[f32], &mut [D], Scratch<'_>, &mut S) + Sync,
@@ -96,8 +95,7 @@ where
     D: Send,
     S: Send + Default,
 {
-    let Weight { values, k, m } = weight;
-    match size_of_val(values) <= SMALL_WEIGHT {
+    match k * m * size_of::<f32>() <= SMALL_WEIGHT {
         true => small(k, m, dx, grad, block),
         false => large(k, m, dx, grad, block),
     }

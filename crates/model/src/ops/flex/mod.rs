@@ -5,11 +5,13 @@
 
 mod activation;
 mod attention;
+mod attention_at;
 mod compute;
 mod cut;
 mod linear;
 mod map_grads;
 mod math;
+mod narrow;
 mod norm;
 mod product;
 
@@ -21,6 +23,7 @@ use super::composed;
 use super::matmul::record;
 use crate::config::Activation;
 use attention::Heads;
+use attention_at::Queries;
 use burn::backend::flex::FlexTensor as Tensor;
 use burn::backend::{Flex, TensorMetadata};
 use burn::tensor::{DType, FloatDType, bf16, f16};
@@ -78,6 +81,22 @@ impl BlockOps for Flex {
             }
             _ => composed::take_rows_backward::<Flex>(rows, index, grad),
         }
+    }
+
+    fn embed(x: Tensor, weight: Tensor) -> Tensor {
+        let [x, weight] = [x, weight].map(contiguous);
+        by_dtype!(x.dtype(), T => {
+            let map = matrix(&weight);
+            tensor(linear::embed::<T>(slice(&x), map), &[x.shape()[0], map.m])
+        }, _ => composed::embed::<Flex>(x, weight))
+    }
+
+    fn embed_backward(x: Tensor, grad: Tensor) -> Tensor {
+        let [x, grad] = [x, grad].map(contiguous);
+        let sizes = [x.shape()[1], grad.shape()[1]];
+        by_dtype!(x.dtype(), T => {
+            tensor(linear::embed_backward::<T>(slice(&x), sizes, slice(&grad)), &sizes)
+        }, _ => composed::embed_backward::<Flex>(x, grad))
     }
 
     fn norm_linear(
@@ -164,6 +183,32 @@ impl BlockOps for Flex {
             tensor(attention::backward::<T>(slice(&qkv), slice(&grad), sizes), &qkv.shape())
         }, _ => composed::attention_backward::<Flex>(qkv, heads, causal, grad))
     }
+
+    fn attention_at(q: Tensor, kv: Tensor, last: Tensor, heads: usize) -> Tensor {
+        let [q, kv, last] = [q, kv, last].map(contiguous);
+        by_dtype!(q.dtype(), T => {
+            let last: Vec<_> = indices(&last).collect();
+            let sizes = queries(&kv, heads, &last);
+            tensor(attention_at::forward::<T>(slice(&q), slice(&kv), &sizes), &q.shape())
+        }, _ => composed::attention_at::<Flex>(q, kv, last, heads))
+    }
+
+    fn attention_at_backward(
+        q: Tensor,
+        kv: Tensor,
+        last: Tensor,
+        heads: usize,
+        grad: Tensor,
+    ) -> (Tensor, Tensor) {
+        let [q, kv, last, grad] = [q, kv, last, grad].map(contiguous);
+        by_dtype!(q.dtype(), T => {
+            let last: Vec<_> = indices(&last).collect();
+            let (dq, dkv) = attention_at::backward::<T>(
+                slice(&q), slice(&kv), slice(&grad), &queries(&kv, heads, &last),
+            );
+            (tensor(dq, &q.shape()), tensor(dkv, &kv.shape()))
+        }, _ => composed::attention_at_backward::<Flex>(q, kv, last, heads, grad))
+    }
 }
 
 fn contiguous(tensor: Tensor) -> Tensor {
@@ -194,6 +239,11 @@ fn indices(tensor: &Tensor) -> Box<dyn Iterator<Item = usize> + '_> {
 fn matrix(weight: &Tensor) -> Weight<'_> {
     let shape = weight.shape();
     Weight { values: slice(weight), k: shape[0], m: shape[1] }
+}
+
+fn queries<'a>(kv: &Tensor, heads: usize, last: &'a [usize]) -> Queries<'a> {
+    let shape = kv.shape();
+    Queries { n: shape[1], w: shape[2] / 2, heads, last }
 }
 
 fn vector(elements: Vec<f32>) -> Tensor {
