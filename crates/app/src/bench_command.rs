@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::learner::{Net, image_size};
 use crate::memory::{MemoryRecord, Probe};
-use crate::{optimizer, print};
+use crate::{optimizer, plan, print};
 use anyhow::{Result, anyhow};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -38,6 +38,8 @@ struct Ready {
     num_parameters: usize,
     /// What entered the towers' matrix products.
     compute_dtype: Vec<&'static str>,
+    /// Activation memory as the planner has it from the sizes alone; null where nothing is trained.
+    planned_tape_bytes: Option<u64>,
     warm_up_s: f64,
 }
 
@@ -70,6 +72,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         let message = format!("--caption-length {length}: expected 2 to {context}, the model's");
         return Err(Failure::usage(message));
     }
+    let planned_tape_bytes = (args.work == BenchWork::Train).then(|| {
+        let mut config = config.clone();
+        config.model.text.context_length = length; // the planner takes captions at full length
+        plan::predict(&config, args.device).tape
+    });
     let device = args.device.open()?;
     let mut probe = Probe::new(&device, args.device.driver().as_ref());
     let (mut case, mut net) = Case::new(config, args.work, length, device)?;
@@ -86,6 +93,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         threads: std::thread::available_parallelism().map_or(0, usize::from),
         num_parameters,
         compute_dtype: ops::take_matmul_dtypes().names(),
+        planned_tape_bytes,
         warm_up_s: begin.elapsed().as_secs_f64(),
     })?;
 

@@ -192,7 +192,7 @@ fn loader_config(config: &Config) -> LoaderConfig {
     }
 }
 
-/// Two steps on throw-away state, off the train clock: kernels are compiled and tuned, the
+/// Two steps and an update that changes nothing, off the train clock: kernels are compiled and tuned, the
 /// activation memory is measured with nothing else running, and the dtypes of the products seen.
 fn warm_up(run: &mut Run, net: &Net, device: DeviceName) -> Result<Vec<&'static str>> {
     run.chrono.enter(Phase::Warmup);
@@ -207,13 +207,12 @@ fn warm_up(run: &mut Run, net: &Net, device: DeviceName) -> Result<Vec<&'static 
         TrainStep::step(&net, batch)
     });
     let dtypes = ops::take_matmul_dtypes().names();
+    run.optimizer.rehearse(net, output.grads)?;
     if device.compiles_per_shape() {
         for length in shorter_lengths(context_length) {
             TrainStep::step(net, blank_batch(&run.config, length));
         }
     }
-    // A throw-away update compiles the optimizer's kernels too.
-    run.optimizer.clone().step(net.clone(), output.grads)?;
     run.device.sync().map_err(|e| anyhow!("the device failed: {e}"))?;
     run.device.memory_cleanup();
     run.probe.forget_warm_up();

@@ -26,6 +26,7 @@ pub mod grad_norm;
 pub mod grad_scaler;
 pub mod param_groups;
 pub mod recompute;
+mod rehearsal;
 mod root;
 pub mod schedule;
 

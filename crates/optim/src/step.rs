@@ -201,7 +201,7 @@ impl Optimizer {
     }
 
     /// The scalars of the next update, by group.
-    fn scalars(&self, lr: f64, grad_factor: f32) -> Vec<Scalars> {
+    pub(crate) fn scalars(&self, lr: f64, grad_factor: f32) -> Vec<Scalars> {
         let update = self.counters.real_steps + 1;
         let ema_weight = self.ema.as_ref().map_or(0.0, Ema::next_weight);
         let of_group = |group: &ParamGroup| Scalars {

@@ -119,6 +119,17 @@ fn a_skipped_step_changes_the_scale_and_the_skips_alone() {
 }
 
 #[test]
+fn a_rehearsal_changes_nothing() {
+    let net = Net::new();
+    let mut optimizer = Optimizer::new(&net, config()).unwrap();
+    let net = train(net, &mut optimizer, 0..2);
+    let (before, state) = (everything(&net, &optimizer), optimizer.state());
+    optimizer.rehearse(&net, gradients(&net, &optimizer, 2)).unwrap();
+    assert_eq!((everything(&net, &optimizer), optimizer.state()), (before, state));
+    assert!(optimizer.rehearse(&net, GradientsParams::new()).is_err(), "gradients are missing");
+}
+
+#[test]
 fn without_a_scaler_bad_gradients_are_reported_and_not_applied() {
     let net = Net::new();
     let settings = OptimizerConfig { scaler: None, ..config() };

@@ -46,6 +46,8 @@ pub(super) struct Record {
     /// Of host allocations, to the byte.
     ours_alloc_gib: Option<f64>,
     ours_tape_bytes: Option<u64>,
+    /// The same, computed from the sizes alone.
+    ours_planned_tape_bytes: Option<u64>,
     peer_saved_bytes: Option<u64>,
     tape_ratio: Option<f64>,
     ours_images_per_s: Option<f64>,
@@ -115,6 +117,7 @@ impl Record {
             peer_driver_gib: peer.0.and_then(|side| side.driver_gib),
             ours_alloc_gib: ours.done_f64("peak_alloc_gib"),
             ours_tape_bytes,
+            ours_planned_tape_bytes: ours.ready("planned_tape_bytes").as_u64(),
             peer_saved_bytes,
             tape_ratio: ratio(
                 ours_tape_bytes.map(|bytes| bytes as f64),
