@@ -10,8 +10,9 @@ WORKDIR /src
 COPY . .
 RUN cargo build --locked --profile dist --package tbps --features cuda
 
-# Kernels are compiled where they run: NVRTC and CUDA's headers are needed there too.
-FROM nvidia/cuda:12.8.1-devel-ubuntu24.04
+# Kernels become PTX by the LLVM inside the binary: the driver, which the container's runtime brings, is all
+# that is needed.
+FROM nvidia/cuda:12.8.1-base-ubuntu24.04
 COPY --from=build /src/target/dist/tbps /usr/local/bin/tbps
 RUN useradd --create-home tbps
 USER tbps

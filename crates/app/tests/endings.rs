@@ -6,7 +6,9 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use support::{error_line, json, tbps, train};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+use support::{error_line, json, tbps, train, train_command};
 
 /// A run's summary, which must have no result.
 fn ending(run: &Path, status: &str, message: &str) -> Value {
@@ -47,4 +49,44 @@ fn a_run_that_the_system_killed_for_want_of_memory_is_recorded() {
     std::fs::remove_file(run.join("summary.json")).unwrap();
     assert!(tbps().args(["record-oom", "--run"]).arg(&run).status().unwrap().success());
     ending(&run, "oom", "try recompute = \"block\", precision = \"amp-fp16\", train.micro_batch");
+}
+
+/// A step that takes a second and more.
+#[cfg(unix)]
+const SLOW: [&str; 9] = [
+    "model.embed_dim=256",
+    "model.vision.width=256",
+    "model.vision.layers=24",
+    "model.text.width=256",
+    "model.text.layers=24",
+    "train.batch_size=32",
+    "train.checkpoint_every_steps=0",
+    "train.epochs=1",
+    "eval.every_epochs=1",
+];
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_does_not_wait_for_the_step() {
+    let interrupt = |child: &Child| {
+        let kill = format!("kill -INT {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut child = train_command(&run, &SLOW).spawn().unwrap();
+    let steps = || std::fs::metadata(run.join("executed_steps")).map_or(0, |file| file.len());
+    let began = Instant::now();
+    while steps() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(120), "no step was made");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(child.try_wait().unwrap().is_none(), "the step was not finished");
+    let second = Instant::now();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(second.elapsed() < Duration::from_millis(500), "{:?}", second.elapsed());
+    assert!(!run.join("summary.json").exists() && !run.join("checkpoints/last").exists());
 }

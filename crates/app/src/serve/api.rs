@@ -4,12 +4,12 @@ use super::guard::{Guard, guard};
 use super::params::{MAX_K, MAX_QUERY_CHARS, Params};
 use super::pictures::{self, Pictures};
 use super::reply::{Refused, file, json_of};
+use super::upload::{self, MAX_UPLOAD};
 use super::worker::{Answer, Query, Worker};
 use crate::search::Engine;
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
@@ -17,10 +17,6 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of an uploaded picture.
-const MAX_UPLOAD: usize = 10 << 20;
-/// How long an upload may take.
-const UPLOAD_TIME: Duration = Duration::from_secs(10);
 /// How long a query may wait for its answer.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Sentences to begin with.
@@ -108,22 +104,7 @@ async fn by_upload(
     request: Request,
 ) -> Reply {
     let k = Params::read(query.as_deref())?.k()?;
-    let too_large = || {
-        let limit = MAX_UPLOAD >> 20;
-        let message = format!("the picture has more than {limit} MiB: send a smaller one");
-        Refused::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-    };
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|n| n.to_str().ok());
-    if announced.is_some_and(|n| n.parse::<usize>().is_ok_and(|n| n > MAX_UPLOAD)) {
-        return Err(too_large());
-    }
-    let body = to_bytes(request.into_body(), MAX_UPLOAD);
-    let bytes = match tokio::time::timeout(UPLOAD_TIME, body).await {
-        Ok(body) => body.map_err(|_| too_large())?,
-        Err(_) => {
-            return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, "the picture came too slowly"));
-        }
-    };
+    let bytes = upload::read(request).await?;
     let size = server.engine.image_size();
     let pixels = server.pictures.work(move || pictures::pixels(&bytes, size)).await?;
     answer(&server, Query::Pixels(pixels), k).await

@@ -10,6 +10,7 @@ mod listen;
 mod params;
 mod pictures;
 mod reply;
+mod upload;
 mod worker;
 
 pub(crate) use args::ServeArgs;

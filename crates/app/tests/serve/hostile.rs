@@ -119,22 +119,31 @@ fn hostile_requests_get_a_refusal_and_do_nothing() {
     assert!(server.resident_bytes() < 600 << 20, "{} bytes held", server.resident_bytes());
 }
 
-/// 100 MB, announced and not: refused before they are read.
+/// 100 MB, announced and not: taken, so that the refusal is heard, and not kept; more is cut off.
 fn large_bodies(server: &Server, host: &str) {
-    let announced =
-        format!("POST /api/search/image HTTP/1.1\r\n{host}content-length: 104857600\r\n\r\n");
-    check(server, announced.as_bytes(), &[413]);
-    let mut stream = server.connect();
-    let head =
-        format!("POST /api/search/image HTTP/1.1\r\n{host}transfer-encoding: chunked\r\n\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    let chunk = [b"100000\r\n".as_slice(), &vec![7; 1 << 20], b"\r\n"].concat();
-    let sent = (0..100).take_while(|_| stream.write_all(&chunk).is_ok()).count();
-    let mut answer = String::new();
-    // The connection may be cut before the refusal is read; a success it must not be.
-    drop(stream.read_to_string(&mut answer));
+    let head = |line: &str| format!("POST /api/search/image HTTP/1.1\r\n{host}{line}\r\n\r\n");
+    let mebibyte = vec![7; 1 << 20];
+    let chunk = [b"100000\r\n".as_slice(), &mebibyte, b"\r\n"].concat();
+    let send = |head: String, piece: &[u8], pieces: usize, end: &[u8]| {
+        let mut stream = server.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        let sent = (0..pieces).take_while(|_| stream.write_all(piece).is_ok()).count();
+        drop(stream.write_all(end));
+        let mut answer = String::new();
+        drop(stream.read_to_string(&mut answer));
+        (sent, answer)
+    };
+    let announced = send(head("content-length: 104857600"), &mebibyte, 100, b"");
+    let chunked = send(head("transfer-encoding: chunked"), &chunk, 100, b"0\r\n\r\n");
+    for (sent, answer) in [announced, chunked] {
+        assert!(sent == 100 && answer.starts_with("HTTP/1.1 413"), "{sent} MiB: {answer}");
+    }
+    check(server, head("content-length: 1073741824").as_bytes(), &[413]);
+    check(server, head("content-length: 104857600\r\nexpect: 100-continue").as_bytes(), &[413]);
+    // Without an end: the connection may be cut before the refusal is read.
+    let (sent, answer) = send(head("transfer-encoding: chunked"), &chunk, 1000, b"");
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
-    assert!(sent < 100, "all 100 MB were taken");
+    assert!(sent < 300, "{sent} MiB were taken");
 }
 
 /// Files that took an image's place are not shown, whatever they are now.
