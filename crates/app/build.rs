@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // At run time: a script that was compiled for another checkout may be run for this one.
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&manifest_dir).join("../..");
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let commit = output(&root, "git", &["rev-parse", "HEAD"]);
     let changes = output(&root, "git", &["status", "--porcelain", "--untracked-files=no"]);
