@@ -11,9 +11,12 @@ use crate::grad_norm::global_norm;
 use crate::param_groups::ParamEntry;
 use crate::step::{Moments, Optimizer};
 
+/// Elements of the largest tensor that is copied: an update runs the same kernels at any size.
+const LARGEST: usize = 4 << 20;
+
 impl Optimizer {
     /// Computes what [`step`](Self::step) does, on copies of one tensor at a time that are dropped
-    /// at once: beside the largest tensor's nothing is held, and nothing changes.
+    /// at once. Nothing changes, and no more memory is held than a step holds.
     ///
     /// # Errors
     ///
@@ -45,8 +48,11 @@ impl ModuleVisitor for Rehearsal<'_> {
         }
         let (entry, moments) = self.state.next().expect(CHECKED);
         let grad = self.grads.remove::<D>(param.id).expect(CHECKED);
-        let Moments { exp_avg, exp_avg_sq } = moments.clone();
         let ema = self.ema.as_mut().map(|ema| ema.next().expect(CHECKED).clone());
+        if entry.num_elements > LARGEST {
+            return;
+        }
+        let Moments { exp_avg, exp_avg_sq } = moments.clone();
         let param = param.val().inner().reshape([entry.num_elements]);
         let state = ParamState { param, exp_avg, exp_avg_sq, ema };
         let grad = grad.inner().reshape([entry.num_elements]);

@@ -1,9 +1,10 @@
-//! The differentiable operations of a block, each one node of the tape.
+//! The differentiable operations of a tower, each one node of the tape.
 //!
 //! A block is five operations: norm and map, attention, map onto the residual stream; norm and map,
 //! activation and map onto the residual stream. Each keeps its inputs for the backward and computes
 //! everything else again there, so that the tape holds neither attention scores nor norms nor
-//! activations. [`BlockOps`] is the same from a backend's side.
+//! activations. A tower's last block, read at one position, has attention of its own.
+//! [`BlockOps`] is the same from a backend's side.
 //!
 //! burn does not promote dtypes, and a matrix product of two dtypes reads one as the other on some
 //! backends: every product asserts that it has one, and records it for [`take_matmul_dtypes`].
