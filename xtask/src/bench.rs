@@ -51,7 +51,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     python: Python,
     /// Images and captions of a batch [default: 8 on flex, else 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    // A contrastive loss takes two.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     batch: Option<u32>,
     /// Pieces of work that each side does per case
     #[arg(long, value_name = "N", default_value_t = 10)]

@@ -1,6 +1,5 @@
 //! The device a command runs on. Adding a backend is a variant here and a cargo feature.
 
-use crate::failure::Failure;
 use anyhow::Result;
 use burn::tensor::Device;
 use std::fmt;
@@ -69,7 +68,7 @@ impl DeviceName {
             #[cfg(feature = "cuda-unfused")]
             Self::Cuda(index) => Ok(Device::cuda(index)),
             #[cfg(not(feature = "cuda-unfused"))]
-            Self::Cuda(_) => Err(Failure::usage(
+            Self::Cuda(_) => Err(crate::failure::Failure::usage(
                 "this build has no CUDA backend: build with `--features cuda`, or use --device flex",
             )),
         }
