@@ -109,6 +109,12 @@ fn command_lines() {
         let mut command = train_command(&folder.path().join("run"), &[]);
         refused_in(folder.path(), command.args(["--device", device]), USAGE, expected);
     }
+    #[cfg(feature = "cuda")]
+    {
+        let mut command = train_command(&folder.path().join("run"), &[]);
+        let command = command.args(["--device", "cuda:99"]);
+        refused_in(folder.path(), command, FAILURE, "cuda:99 cannot be used: ");
+    }
 }
 
 #[test]
