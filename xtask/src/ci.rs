@@ -31,6 +31,8 @@ enum Check {
     Size,
     /// Lints, warnings are errors
     Clippy,
+    /// The same lints where CUDA is built for, up to the link
+    Cuda,
     /// All tests
     Test,
     /// The documentation builds without a warning
@@ -64,6 +66,7 @@ impl Check {
             Self::Edges => "edges",
             Self::Size => "size",
             Self::Clippy => "clippy",
+            Self::Cuda => "cuda",
             Self::Test => "test",
             Self::Doc => "doc",
         }
@@ -76,21 +79,26 @@ impl Check {
             command
         };
         match self {
-            Self::Fmt => succeed(cargo("fmt --all --check")),
+            Self::Fmt => succeed(&mut cargo("fmt --all --check")),
             Self::Edges => edges::check(root),
             Self::Size => size::check(root),
-            Self::Clippy => succeed(cargo("clippy --workspace --all-targets -- -D warnings")),
-            Self::Test => succeed(cargo("test --workspace")),
+            Self::Clippy => succeed(&mut cargo("clippy --workspace --all-targets -- -D warnings")),
+            Self::Cuda => {
+                let mut clippy =
+                    cargo("clippy -p tbps --all-targets --features cuda -- -D warnings");
+                // The LLVM that only a link needs is neither looked for nor fetched.
+                succeed(clippy.env("DOCS_RS", "1"))
+            }
+            Self::Test => succeed(&mut cargo("test --workspace")),
             Self::Doc => {
                 let mut doc = cargo("doc --workspace --no-deps");
-                doc.env("RUSTDOCFLAGS", "-D warnings");
-                succeed(doc)
+                succeed(doc.env("RUSTDOCFLAGS", "-D warnings"))
             }
         }
     }
 }
 
-fn succeed(mut command: Command) -> Result<()> {
+fn succeed(command: &mut Command) -> Result<()> {
     let status = command.status().context("cargo cannot be started")?;
     if !status.success() {
         bail!("its message is above");
@@ -105,7 +113,7 @@ mod tests {
     #[test]
     fn a_selection_keeps_the_order_cheapest_first() {
         let names = |only: &[Check]| selected(only).map(|check| check.name()).collect::<Vec<_>>();
-        assert_eq!(names(&[]), ["fmt", "edges", "size", "clippy", "test", "doc"]);
+        assert_eq!(names(&[]), ["fmt", "edges", "size", "clippy", "cuda", "test", "doc"]);
         assert_eq!(names(&[Check::Doc, Check::Fmt]), ["fmt", "doc"]);
     }
 }
