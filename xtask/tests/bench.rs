@@ -98,8 +98,8 @@ fn both_sides_of_every_case_are_measured_and_recorded() {
         bench.calls()[2..4],
         [
             "bench --config bench/base.toml --work train --device flex --caption-length 77 --set \
-             data.root=\"none\" --set train.batch_size=4 --set precision=\"amp-fp16\" --set \
-             ema.enabled=true --set recompute=\"block\" --set seed=0",
+             train.batch_size=4 --set precision=\"amp-fp16\" --set ema.enabled=true --set \
+             recompute=\"block\" --set seed=0",
             "bench/peer.py --work train --device flex --precision amp-fp16 --batch 4 \
              --caption-length 77 --threads 2 --recompute --ema",
         ]

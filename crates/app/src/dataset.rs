@@ -8,8 +8,14 @@ use tbps_data::Dataset;
 /// Opens the data set that a run is trained on or was trained on, with the people that it holds out.
 ///
 /// # Errors
-/// When it cannot be read, or its hold-out has no effect or leaves nobody to train on.
+/// A usage failure when none is named; when it cannot be read, or its hold-out has no effect or leaves
+/// nobody to train on.
 pub(crate) fn open(config: &DataConfig) -> Result<Dataset> {
+    if config.root.as_os_str().is_empty() {
+        return Err(Failure::usage(
+            "no data set: add --set data.root=DIR, the folder that holds the annotation file and imgs/",
+        ));
+    }
     let dataset = Dataset::open_as(&config.root, config.dataset.name())?;
     Ok(match config.holdout_ids {
         0 => dataset,

@@ -56,9 +56,9 @@ fn run_until(
     if dir.is_done()? {
         return Ok(()); // resuming what is done does nothing
     }
-    let plain = device.open()?;
     let dataset = Arc::new(dataset::open(&config.data)?);
     dataset::require_selection(&dataset, &config)?;
+    let plain = device.open()?;
     let num_ids = dataset.train_pids.len();
     disk::require_room(&dir, &config, num_ids)?;
     let tokenizer = Arc::new(Tokenizer::new(config.model.text.vocab_size)?);

@@ -13,7 +13,6 @@ use support::{smoke_config, tbps};
 fn bench(args: &[&str], num_lines: usize) -> Output {
     let mut command = tbps();
     command.arg("bench").arg("--config").arg(smoke_config()).args(args);
-    command.args(["--set", "data.root=none"]); // batches are drawn
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all("\n".repeat(num_lines).as_bytes()).unwrap();

@@ -16,8 +16,7 @@ const FLAT: f64 = 0.005;
 const PREDICTED: f64 = 0.1;
 
 /// A model between the smoke's and ViT-B/16, whose weights are of both kinds of size.
-const MODEL: [&str; 12] = [
-    "data.root=unused",
+const MODEL: [&str; 11] = [
     "model.embed_dim=64",
     "model.vision.image_height=96",
     "model.vision.image_width=48",

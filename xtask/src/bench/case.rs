@@ -105,8 +105,6 @@ impl Case {
         if let Some(length) = self.caption_length {
             command.args(["--caption-length", &length.to_string()]);
         }
-        // Batches are drawn; the configuration insists on a folder all the same.
-        command.args(["--set", "data.root=\"none\""]);
         let key = match self.work {
             Work::Train => "train.batch_size",
             Work::Encode => "eval.batch_size",
@@ -196,17 +194,17 @@ mod tests {
         assert_eq!(
             ours(&all[0]),
             "bench --config base.toml --work train --device cuda:1 --caption-length 32 --set \
-             data.root=\"none\" --set train.batch_size=64 --set precision=\"amp-fp16\" --set \
-             ema.enabled=true --set recompute=\"block\" --set seed=0"
+             train.batch_size=64 --set precision=\"amp-fp16\" --set ema.enabled=true --set \
+             recompute=\"block\" --set seed=0"
         );
         assert_eq!(
             args(&all[0].peer(&peer, Some(2), true)),
             "peer.py --work train --device cuda:1 --precision amp-fp16 --batch 64 \
              --caption-length 32 --threads 2 --recompute --ema --tf32"
         );
-        assert!(ours(&all[1]).contains(
-            "--work encode --device cuda:1 --set data.root=\"none\" --set eval.batch_size=64"
-        ));
+        assert!(
+            ours(&all[1]).contains("--work encode --device cuda:1 --set eval.batch_size=64 --set")
+        );
         assert_eq!(
             args(&all[1].peer(&peer, None, false)),
             "peer.py --work encode --device cuda:1 --precision amp-fp16 --batch 64 \

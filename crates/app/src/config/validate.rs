@@ -50,11 +50,6 @@ fn data(config: &Config) -> Vec<Rule> {
     let probability = |x: f64| (0.0..=1.0).contains(&x);
     vec![
         (
-            "data.root",
-            "the folder that holds the annotation file and imgs/",
-            !d.root.as_os_str().is_empty(),
-        ),
-        (
             "data.holdout_ids",
             "0 with eval.split = \"test\", which selects on no val split",
             d.holdout_ids == 0 || config.eval.split == SplitName::Val,

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn parameters_are_those_of_the_model() {
-        let config = Config::parse("data.root = 'd'", &[], "test").unwrap();
+        let config = Config::parse("", &[], "test").unwrap();
         assert_eq!(predict(&config, DeviceName::Flex).parameters, 149_617_665);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     fn what_saves_memory_is_predicted_to_save_it() {
         let peak = |sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-            let config = Config::parse("data.root = 'd'", &sets, "test").unwrap();
+            let config = Config::parse("", &sets, "test").unwrap();
             predict(&config, DeviceName::Cuda(0)).peak
         };
         let peaks = [

@@ -29,7 +29,10 @@ fn bad_settings() {
         ("eval.targets=[nan]", "eval.targets = [nan] must be percentages"),
         ("eval.split=test", "eval.split = \"test\" must be val, or test with"),
         ("eval.batch_size=0", "eval.batch_size = 0 must be in 1 ..= 65536"),
-        ("data.root=", "data.root = \"\" must be the folder that holds the annotation"),
+        (
+            "data.root=",
+            "no data set: add --set data.root=DIR, the folder that holds the annotation",
+        ),
         ("data.dataset=market", "data.dataset: unknown variant `market`, expected one of `auto`"),
         ("data.sampler=pk", "data.sampler: unknown variant `pk`, expected `shuffle` or"),
         ("data.holdout_ids=-1", "data.holdout_ids: invalid value: integer `-1`"),
