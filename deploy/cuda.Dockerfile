@@ -10,9 +10,10 @@ WORKDIR /src
 COPY . .
 RUN cargo build --locked --profile dist --package tbps --features cuda
 
-# Kernels become PTX by the LLVM inside the binary: the driver, which the container's runtime brings, is all
-# that is needed.
+# Kernels become PTX by the LLVM inside the binary. Beside the driver, which the container's runtime brings,
+# they need the toolkit's bitcode of the math functions.
 FROM nvidia/cuda:12.8.1-base-ubuntu24.04
+COPY --from=build /usr/local/cuda/nvvm/libdevice /usr/local/cuda/nvvm/libdevice
 COPY --from=build /src/target/dist/tbps /usr/local/bin/tbps
 RUN useradd --create-home tbps
 USER tbps

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Packs what benchmarks/gpu/run.sh needs on a machine without Rust and network:
-#   pack.sh TBPS XTASK [WHEELS_DIR] OUT.tar.xz
+#   pack.sh TBPS XTASK [ALONG] OUT.tar.xz
+# ALONG is a folder with wheels, or libdevice.10.bc, or both: see README.md.
 # Fails when the archive is larger than 60 MiB.
 set -euo pipefail
 
@@ -8,14 +9,16 @@ limit_mib=60
 die() { echo "error: $*" >&2; exit "${code:-1}"; }
 code=2
 case $# in
-3) tbps=$1 xtask=$2 wheels='' out=$3 ;;
-4) tbps=$1 xtask=$2 wheels=$3 out=$4 ;;
-*) die "usage: pack.sh TBPS XTASK [WHEELS_DIR] OUT.tar.xz" ;;
+3) tbps=$1 xtask=$2 along='' out=$3 ;;
+4) tbps=$1 xtask=$2 along=$3 out=$4 ;;
+*) die "usage: pack.sh TBPS XTASK [ALONG] OUT.tar.xz" ;;
 esac
 for binary in "$tbps" "$xtask"; do
     test -f "$binary" || die "$binary is no file: build it first, see README.md"
 done
-test -z "$wheels" || compgen -G "$wheels/*.whl" >/dev/null || die "$wheels holds no wheel"
+libdevice=${along:+$along/libdevice.10.bc}
+test -z "$along" || compgen -G "$along/*.whl" >/dev/null || test -f "$libdevice" ||
+    die "$along holds neither a wheel nor libdevice.10.bc"
 code=1
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,14 +30,18 @@ cp "$tbps" "$folder/tbps"
 cp "$xtask" "$folder/xtask"
 strip "$folder/tbps" "$folder/xtask"
 cp "$here/run.sh" "$here/README.md" "$folder"
-if test -n "$wheels"; then
+if test -n "$along" && compgen -G "$along/*.whl" >/dev/null; then
     mkdir "$folder/wheels"
-    cp "$wheels"/*.whl "$folder/wheels"
+    cp "$along"/*.whl "$folder/wheels"
+fi
+if test -f "$libdevice"; then
+    mkdir -p "$folder/cuda/nvvm/libdevice"
+    cp "$libdevice" "$folder/cuda/nvvm/libdevice"
 fi
 tar --create --file "$work/archive" --use-compress-program 'xz -6 --threads=0' -C "$work" tbps-gpu
 
 bytes=$(stat --format %s "$work/archive")
 test "$bytes" -le $((limit_mib << 20)) ||
-    die "the archive has $bytes bytes, more than $limit_mib MiB; leave out the wheels, or more of the binary"
+    die "the archive has $bytes bytes, more than $limit_mib MiB; leave out wheels, or more of the binary"
 mv "$work/archive" "$out"
 echo "$out: $((bytes >> 10)) KiB of at most $((limit_mib << 10))"

@@ -23,6 +23,11 @@ cd "$results"
     nvidia-smi || echo "nvidia-smi: not there"
 } >machine.txt 2>&1
 
+# The math functions of our kernels, from a CUDA toolkit or from what travelled.
+if test -z "${CUDA_PATH:-}" && test -f "$here/cuda/nvvm/libdevice/libdevice.10.bc"; then
+    export CUDA_PATH=$here/cuda
+fi
+
 # Packages that travelled are used only where the machine's own do not do. A wheel is no package
 # until it is unpacked: open_clip reads its vocabulary beside its code.
 python=$(command -v "${PYTHON:-python3}" || true)

@@ -1,5 +1,8 @@
 //! The device a command runs on. Adding a backend is a variant here and a cargo feature.
 
+#[cfg(any(test, feature = "cuda-unfused"))]
+mod cuda;
+
 use anyhow::Result;
 use burn::tensor::Device;
 use std::fmt;
@@ -61,20 +64,12 @@ impl DeviceName {
     /// Opens the device, without autodiff.
     ///
     /// # Errors
-    /// A usage failure when this build has no such backend; when the device does not answer.
+    /// A usage failure when this build has no such backend; when the device cannot be used.
     pub(crate) fn open(self) -> Result<Device> {
         match self {
             Self::Flex => Ok(Device::flex()),
             #[cfg(feature = "cuda-unfused")]
-            Self::Cuda(index) => hear(move || {
-                let device = Device::cuda(index);
-                device.sync().map(|()| device).map_err(|error| format!("{error:?}"))
-            })
-            .map_err(|cause| {
-                anyhow::anyhow!(
-                    "{self} cannot be used: {cause}; see what nvidia-smi says, or use --device flex"
-                )
-            }),
+            Self::Cuda(index) => cuda::open(index),
             #[cfg(not(feature = "cuda-unfused"))]
             Self::Cuda(_) => Err(crate::failure::Failure::usage(
                 "this build has no CUDA backend: build with `--features cuda`, or use --device flex",
@@ -83,56 +78,9 @@ impl DeviceName {
     }
 }
 
-/// What `open` returns, or in a line why it does not: the backend panics where there is no driver and
-/// no such device, first on a thread of its own, and what the caller's thread then panics with says
-/// nothing. For the beginning of a command, since nobody else's panic is heard meanwhile.
-#[cfg(any(test, feature = "cuda-unfused"))]
-fn hear<T: 'static>(
-    open: impl FnOnce() -> Result<T, String> + std::panic::UnwindSafe,
-) -> Result<T, String> {
-    use std::panic::{catch_unwind, set_hook, take_hook};
-    use std::sync::{Arc, OnceLock};
-
-    let first = Arc::new(OnceLock::new());
-    let heard = Arc::clone(&first);
-    let hook = take_hook();
-    set_hook(Box::new(move |panic| {
-        let _ = heard.set(panic.payload_as_str().unwrap_or("no reason given").to_owned());
-    }));
-    let opened = catch_unwind(open);
-    set_hook(hook);
-    let returned = match opened {
-        Ok(Ok(opened)) => return Ok(opened),
-        Ok(Err(reason)) => reason,
-        Err(_) => String::new(),
-    };
-    let reason = first.get().unwrap_or(&returned);
-    // What follows a dash is a list of the forty names that a library may have.
-    Err(reason
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .split(" - ")
-        .next()
-        .unwrap_or_default()
-        .to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_a_device_that_does_not_answer_the_first_reason_is_heard() {
-        let open = || -> Result<(), String> {
-            let driver = std::thread::spawn(|| panic!("no library - searched for: a, b\nas c"));
-            driver.join().map_err(|_| "no answer").unwrap();
-            Ok(())
-        };
-        assert_eq!(hear(open), Err("no library".to_owned()));
-        assert_eq!(hear(|| Err::<(), _>("busy\nat 3".to_owned())), Err("busy".to_owned()));
-        assert_eq!(hear(|| Ok(3)), Ok(3));
-    }
 
     #[test]
     fn names_are_read_and_shown() {

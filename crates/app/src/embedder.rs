@@ -66,7 +66,7 @@ impl Embedder<'_> {
 
 /// Appends `[b, embed_dim]` to `out`.
 fn read(features: Tensor<2>, out: &mut Vec<f32>) -> Result<()> {
-    let data = features.into_data();
+    let data = features.try_into_data().context("the device fails")?;
     out.extend(data.as_slice::<f32>().context("features are f32")?);
     Ok(())
 }

@@ -30,7 +30,7 @@ fn put<const D: usize>(values: &[f32], shape: [usize; D], device: &Device) -> Te
 }
 
 fn get<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let data = tensor.cast(FloatDType::F32).into_data();
+    let data = tensor.cast(FloatDType::F32).try_into_data().context("the device fails")?;
     Ok(data.as_slice::<f32>().context("the device gave no f32")?.to_vec())
 }
 
