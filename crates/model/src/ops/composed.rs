@@ -17,8 +17,7 @@ pub(super) fn norm<B: Backend>(
     gamma: FloatTensor<B>,
     beta: FloatTensor<B>,
 ) -> FloatTensor<B> {
-    let (normalized, _) = normalize::<B>(x);
-    B::float_add(B::float_mul(normalized, row::<B>(gamma)), row::<B>(beta))
+    affine::<B>(normalize::<B>(x).0, gamma, beta)
 }
 
 pub(super) fn norm_backward<B: Backend>(
@@ -26,7 +25,15 @@ pub(super) fn norm_backward<B: Backend>(
     gamma: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let (normalized, scale) = normalize::<B>(x);
+    normalized_backward::<B>(normalize::<B>(x), gamma, grad)
+}
+
+/// [`norm_backward`] from what [`normalize`] made of `x`.
+fn normalized_backward<B: Backend>(
+    (normalized, scale): (FloatTensor<B>, FloatTensor<B>),
+    gamma: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let d_gamma = sum_rows::<B>(B::float_mul(grad.clone(), normalized.clone()));
     let d_beta = sum_rows::<B>(grad.clone());
     let grad = B::float_mul(grad, row::<B>(gamma));
@@ -107,14 +114,17 @@ pub(super) fn norm_linear_backward<B: Backend>(
     weight: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let compute = compute_dtype::<B>(&grad);
+    let weight = B::float_cast(weight, compute);
     let parts = parts(x.shape()[0], KEPT_ROWS).map(|rows| {
         let (x, grad) = (of::<B>(&x, rows), of::<B>(&grad, rows));
-        let (gamma, beta) = (gamma.clone(), beta.clone());
-        let a = norm::<B>(x.clone(), gamma.clone(), beta);
-        let a = B::float_cast(a, compute_dtype::<B>(&grad));
+        let (normalized, scale) = normalize::<B>(x);
+        let a = affine::<B>(normalized.clone(), gamma.clone(), beta.clone());
+        let a = B::float_cast(a, compute);
         let (da, d_weight, d_bias) = map_backward::<B>(a, weight.clone(), grad);
         let da = B::float_cast(da, FloatDType::F32);
-        let (dx, d_gamma, d_beta) = norm_backward::<B>(x, gamma, da);
+        let normalized = (normalized, scale);
+        let (dx, d_gamma, d_beta) = normalized_backward::<B>(normalized, gamma.clone(), da);
         (dx, [d_gamma, d_beta, d_weight, d_bias])
     });
     let (dx, [d_gamma, d_beta, d_weight, d_bias]) = joined::<B, 4>(parts);
@@ -141,9 +151,11 @@ pub(super) fn linear_onto_backward<B: Backend>(
     weight: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let compute = compute_dtype::<B>(&x);
+    let weight = B::float_cast(weight, compute);
     let parts = parts(x.shape()[0], KEPT_ROWS).map(|rows| {
         let (x, grad) = (of::<B>(&x, rows), of::<B>(&grad, rows));
-        let grad = B::float_cast(grad, compute_dtype::<B>(&x));
+        let grad = B::float_cast(grad, compute);
         let a = activated::<B>(x.clone(), activation);
         let (da, d_weight, d_bias) = map_backward::<B>(a, weight.clone(), grad);
         (activation_backward::<B>(x, activation, da), [d_weight, d_bias])
@@ -278,13 +290,21 @@ fn normalize<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) 
     (B::float_mul(centered, scale.clone()), scale)
 }
 
+/// Rows scaled by `gamma` and shifted by `beta`.
+fn affine<B: Backend>(
+    rows: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    beta: FloatTensor<B>,
+) -> FloatTensor<B> {
+    B::float_add(B::float_mul(rows, row::<B>(gamma)), row::<B>(beta))
+}
+
 /// Gradients of `a @ weight + bias` at `a`, `weight` and `bias`, the latter two in f32.
 fn map_backward<B: Backend>(
     a: FloatTensor<B>,
     weight: FloatTensor<B>,
     grad: FloatTensor<B>,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let weight = B::float_cast(weight, compute_dtype::<B>(&grad));
     let d_bias = sum_rows::<B>(B::float_cast(grad.clone(), FloatDType::F32));
     let d_weight = product::<B>(turned::<B>(a), grad.clone());
     let da = product::<B>(grad, turned::<B>(weight));
