@@ -85,7 +85,7 @@ impl Check {
             Self::Clippy => succeed(&mut cargo("clippy --workspace --all-targets -- -D warnings")),
             Self::Cuda => {
                 let mut clippy =
-                    cargo("clippy -p tbps --all-targets --features cuda -- -D warnings");
+                    cargo("clippy -p tbps --all-targets --features cuda,cube-cpu -- -D warnings");
                 // The LLVM that only a link needs is neither looked for nor fetched.
                 succeed(clippy.env("DOCS_RS", "1"))
             }

@@ -14,6 +14,8 @@ use tbps_metrics::memory::nvml;
 pub(crate) enum DeviceName {
     Flex,
     Cuda(usize),
+    /// A GPU's kernels, compiled for the CPU: slow, to test them without a GPU.
+    CubeCpu,
 }
 
 impl FromStr for DeviceName {
@@ -22,6 +24,7 @@ impl FromStr for DeviceName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once(':').unwrap_or((text, "0")) {
             ("flex", "0") => Ok(Self::Flex),
+            ("cube-cpu", "0") => Ok(Self::CubeCpu),
             ("cuda", index) => index.parse().map(Self::Cuda).map_err(|_| expected(text)),
             _ => Err(expected(text)),
         }
@@ -37,6 +40,7 @@ impl fmt::Display for DeviceName {
         match self {
             Self::Flex => f.write_str("flex"),
             Self::Cuda(index) => write!(f, "cuda:{index}"),
+            Self::CubeCpu => f.write_str("cube-cpu"),
         }
     }
 }
@@ -46,14 +50,14 @@ impl DeviceName {
     pub(crate) fn compiles_per_shape(self) -> bool {
         match self {
             Self::Flex => false,
-            Self::Cuda(_) => true,
+            Self::Cuda(_) | Self::CubeCpu => true,
         }
     }
 
     /// The driver's name for it, to read its memory by; `None` where there is no driver to ask.
     pub(crate) fn driver(self) -> Option<nvml::DeviceId> {
         match self {
-            Self::Flex => None,
+            Self::Flex | Self::CubeCpu => None,
             Self::Cuda(index) => {
                 let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
                 nvml::DeviceId::of_cuda(index as u32, visible.as_deref())
@@ -74,6 +78,12 @@ impl DeviceName {
             Self::Cuda(_) => Err(crate::failure::Failure::usage(
                 "this build has no CUDA backend: build with `--features cuda`, or use --device flex",
             )),
+            #[cfg(feature = "cube-cpu")]
+            Self::CubeCpu => Ok(Device::cpu()),
+            #[cfg(not(feature = "cube-cpu"))]
+            Self::CubeCpu => Err(crate::failure::Failure::usage(
+                "this build has no cube-cpu: benchmarks/gpu/emulate.sh makes one; or use --device flex",
+            )),
         }
     }
 }
@@ -84,10 +94,11 @@ mod tests {
 
     #[test]
     fn names_are_read_and_shown() {
-        for (text, shown) in [("flex", "flex"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")] {
-            assert_eq!(text.parse::<DeviceName>().unwrap().to_string(), shown);
+        for text in ["flex", "cuda:0", "cuda:1", "cube-cpu"] {
+            assert_eq!(text.parse::<DeviceName>().unwrap().to_string(), text);
         }
-        for text in ["cpu", "flex:1", "cuda:x", ""] {
+        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
+        for text in ["cpu", "flex:1", "cuda:x", "cube-cpu:1", ""] {
             assert_eq!(text.parse::<DeviceName>(), Err(expected(text)));
         }
     }

@@ -108,6 +108,7 @@ impl Provenance {
             backend: match device {
                 DeviceName::Flex => "flex",
                 DeviceName::Cuda(_) => "cuda",
+                DeviceName::CubeCpu => "cube-cpu",
             },
             compute_dtype: Vec::new(),
             seed: config.seed,

@@ -80,11 +80,10 @@ impl Doctor {
         })
     }
 
-    /// What f32 products may be off by: a device other than the CPU may run them in TF32, with ten
-    /// bits behind the point.
+    /// What f32 products may be off by: a GPU may run them in TF32, with ten bits behind the point.
     fn f32_product(&self) -> f64 {
         match self.name {
-            DeviceName::Flex => 2e-6,
+            DeviceName::Flex | DeviceName::CubeCpu => 2e-6,
             DeviceName::Cuda(_) => 2e-3,
         }
     }
@@ -179,7 +178,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
 /// Name, driver, memory and dtypes.
 fn describe(doctor: &Doctor) -> String {
     let driver = match doctor.name {
-        DeviceName::Flex => None,
+        DeviceName::Flex | DeviceName::CubeCpu => None,
         DeviceName::Cuda(index) => {
             let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
             let id = nvml::DeviceId::of_cuda(index as u32, visible.as_deref());
@@ -193,12 +192,12 @@ fn describe(doctor: &Doctor) -> String {
             driver.driver_version,
             gib(driver.total_bytes)
         ),
-        (None, DeviceName::Flex) => {
+        (None, DeviceName::Flex | DeviceName::CubeCpu) => {
             let cores = std::thread::available_parallelism().map_or(0, usize::from);
             let cpu = crate::provenance::cpu_name().unwrap_or_else(|| "CPU".to_owned());
             format!("{cpu}, {cores} threads")
         }
-        (None, _) => "no driver to ask for its name".to_owned(),
+        (None, DeviceName::Cuda(_)) => "no driver to ask for its name".to_owned(),
     };
     let dtypes: Vec<&str> =
         [(FloatDType::F32, "f32"), (FloatDType::F16, "f16"), (FloatDType::BF16, "bf16")]

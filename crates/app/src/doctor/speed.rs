@@ -16,6 +16,7 @@ pub(super) fn run(device: &Device, name: DeviceName) -> Result<String> {
     let side = match name {
         DeviceName::Flex => 1_024,
         DeviceName::Cuda(_) => 8_192,
+        DeviceName::CubeCpu => 256,
     };
     let mut text = String::new();
     for (dtype, shown) in [(FloatDType::F32, "f32"), (FloatDType::F16, "f16")] {
