@@ -54,6 +54,11 @@ impl DeviceName {
         }
     }
 
+    /// Whether f32 products may run in TF32.
+    pub(crate) fn may_run_in_tf32(self) -> bool {
+        matches!(self, Self::Cuda(_))
+    }
+
     /// The driver's name for it, to read its memory by; `None` where there is no driver to ask.
     pub(crate) fn driver(self) -> Option<nvml::DeviceId> {
         match self {

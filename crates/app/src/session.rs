@@ -128,7 +128,7 @@ fn run_until(
         .transpose()?
         .map(|test| test.with_cache(cache));
     let dir = run.dir.clone();
-    let tf32 = matches!(device, DeviceName::Cuda(_));
+    let tf32 = device.may_run_in_tf32();
     let (cell, seed) = (run.config.cell(), run.config.seed);
     let driver = driver.as_ref().and_then(nvml::describe);
     let provenance = Provenance::new(&run.config, device, driver, &dataset, fingerprint, weights);
@@ -406,7 +406,7 @@ pub(crate) fn record_oom(root: &Path, device: DeviceName) -> Result<()> {
     let dir = RunDir::existing(root)?;
     let config = Config::of_run(&dir.config())?;
     let message = format!("the system ran out of memory and ended the run: {OOM_ADVICE}");
-    let tf32 = matches!(device, DeviceName::Cuda(_));
+    let tf32 = device.may_run_in_tf32();
     write_end(&dir, config.cell(), config.seed, tf32, Status::Oom, &message)
 }
 

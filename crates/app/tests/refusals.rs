@@ -105,6 +105,8 @@ fn command_lines() {
         ("cuda:first", "`cuda:first` is no device"),
         #[cfg(not(feature = "cuda"))]
         ("cuda", "no CUDA backend: build with `--features cuda`, or use --device flex"),
+        #[cfg(not(feature = "cube-cpu"))]
+        ("cube-cpu", "no cube-cpu: benchmarks/gpu/emulate.sh makes one; or use --device flex"),
     ] {
         let mut command = train_command(&folder.path().join("run"), &[]);
         refused_in(folder.path(), command.args(["--device", device]), USAGE, expected);

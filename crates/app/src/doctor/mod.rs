@@ -82,10 +82,7 @@ impl Doctor {
 
     /// What f32 products may be off by: a GPU may run them in TF32, with ten bits behind the point.
     fn f32_product(&self) -> f64 {
-        match self.name {
-            DeviceName::Flex | DeviceName::CubeCpu => 2e-6,
-            DeviceName::Cuda(_) => 2e-3,
-        }
+        if self.name.may_run_in_tf32() { 2e-3 } else { 2e-6 }
     }
 
     /// Compares what the device found with what it should have.
@@ -177,14 +174,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
 
 /// Name, driver, memory and dtypes.
 fn describe(doctor: &Doctor) -> String {
-    let driver = match doctor.name {
-        DeviceName::Flex | DeviceName::CubeCpu => None,
-        DeviceName::Cuda(index) => {
-            let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-            let id = nvml::DeviceId::of_cuda(index as u32, visible.as_deref());
-            id.as_ref().and_then(nvml::describe)
-        }
-    };
+    let driver = doctor.name.driver().as_ref().and_then(nvml::describe);
     let shown = match (&driver, doctor.name) {
         (Some(driver), _) => format!(
             "{}, driver {}, {:.1} GiB",

@@ -54,7 +54,8 @@ pub(crate) struct Prediction {
 pub(crate) fn predict(config: &Config, device: DeviceName) -> Prediction {
     let (kernels, host) = match device {
         DeviceName::Flex => (Kernels::Fused, true),
-        DeviceName::Cuda(_) | DeviceName::CubeCpu => (Kernels::Composed, false),
+        DeviceName::Cuda(_) => (Kernels::Composed, false),
+        DeviceName::CubeCpu => (Kernels::Composed, true),
     };
     let sizes = tower_sizes(config);
     let classifier = match config.objective.has(Loss::Id) {
